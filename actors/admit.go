@@ -147,7 +147,7 @@ func (w *workerActor) publish() {
 		w.sending = b
 		b.publishing = true
 		w.undecided++
-		w.system.publisher.Done(w.device.name, b.family.name, b.done, func(err error) { w.post(&delivery{b, err}) })
+		w.system.publisher.Done(b.sentTo, b.family.name, b.done, func(err error) { w.post(&delivery{b, err}) })
 		w.sending = nil
 	}
 }

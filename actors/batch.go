@@ -148,6 +148,7 @@ func (u *uses) change(e *use, by int) {
 // batch is submitted work from its admission to its settlement.
 type batch struct {
 	family *family
+	sentTo string // whose name the done record goes out under: the worker's, or a pool's
 	work   telemetry.Work
 	sentNs int64
 	// waiters are told the outcome, each exactly once: the first is the
@@ -182,9 +183,10 @@ func (b *batch) settle(outcome telemetry.Outcome, err error) {
 	}
 }
 
-// join lets the deliveries of a second arrival of the batch wait with the first.
+// join lets the deliveries of a second arrival of the batch wait with the first. One that was sent to another
+// name comes again later: the done record of the first goes out under the first one's.
 func (b *batch) join(again *batch) {
-	if len(b.waiters)+len(again.waiters) > maxWaiters {
+	if b.sentTo != again.sentTo || len(b.waiters)+len(again.waiters) > maxWaiters {
 		again.settle(telemetry.OutcomeBusy, ErrBacklog)
 		return
 	}

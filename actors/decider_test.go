@@ -31,7 +31,7 @@ func TestADeciderPlansAndHolds(t *testing.T) {
 		}
 		submit := func(id string, slots int) {
 			work := telemetry.Work{Batch: id, Slots: make([]telemetry.Slot, slots)}
-			s.Submit("gpu0", "q", &work, 0, func(telemetry.Outcome, error) {})
+			s.Submit("gpu0", "gpu0", "q", &work, 0, func(telemetry.Outcome, error) {})
 			synctest.Wait()
 		}
 		launches := func(want int) {

@@ -22,6 +22,7 @@ type device struct {
 	view    atomic.Pointer[deviceView]
 	worker  atomic.Pointer[workerActor] // nil if the worker is not local
 	sharing sharing
+	ahead   atomic.Int64 // nanoseconds of the device that the slots in hand are expected to take, see System.Ahead
 
 	diffusing atomic.Bool // another turn would move the priorities
 

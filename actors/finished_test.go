@@ -97,7 +97,7 @@ func TestABatchAgainAfterAnotherQueuesFloodDoesNotRun(t *testing.T) {
 	outcomes := make(chan telemetry.Outcome, maxFinished+1)
 	submit := func(queue string, batch int) {
 		w := telemetry.Work{Batch: fmt.Sprint(batch), Slots: make([]telemetry.Slot, 1)}
-		s.Submit("gpu0", queue, &w, 0, func(o telemetry.Outcome, err error) {
+		s.Submit("gpu0", "gpu0", queue, &w, 0, func(o telemetry.Outcome, err error) {
 			if err != nil {
 				t.Errorf("batch %d of %s: %v", batch, queue, err)
 			}

@@ -186,7 +186,7 @@ func (d *depthTrial) submit(sizes ...int) {
 	for _, n := range sizes {
 		d.batches++
 		w := telemetry.Work{Batch: fmt.Sprint("b", d.batches), Slots: make([]telemetry.Slot, n)}
-		d.system.Submit("gpu0", "q", &w, 0, func(o telemetry.Outcome, err error) {
+		d.system.Submit("gpu0", "gpu0", "q", &w, 0, func(o telemetry.Outcome, err error) {
 			switch {
 			case o == telemetry.OutcomeRetry:
 				d.retried.Add(1)
@@ -255,7 +255,7 @@ func TestShallowQueuesGoIntoThePipelineOfADeepOne(t *testing.T) {
 		defer d.system.Close()
 		d.submit(2000)
 		w := telemetry.Work{Batch: "other", Slots: make([]telemetry.Slot, 10)}
-		d.system.Submit("gpu0", "r", &w, 0, func(telemetry.Outcome, error) {})
+		d.system.Submit("gpu0", "gpu0", "r", &w, 0, func(telemetry.Outcome, error) {})
 		synctest.Wait()
 		for range 5 { // whose turn it is, is for the priorities to say
 			flights, _, _ := d.engine.underWay()

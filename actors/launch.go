@@ -290,6 +290,7 @@ type lane struct {
 	family          *family
 	open            map[string]*batch // taken by the engine and not finished, by id
 	pending         int               // slots the engine still has to run
+	ahead           int64             // nanoseconds that those are part of device.ahead with
 	flights         int               // launches under way
 	claimedSlots    int               // slots that they take at most
 	serialOnly      bool              // a launch found nothing that those before it had left
@@ -383,6 +384,7 @@ func (w *workerActor) setPending(l *lane, slots int) {
 	was := l.pending
 	l.pending = max(slots, 0)
 	l.family.pending.Store(int64(l.pending))
+	w.countAhead(l)
 	switch {
 	case was == 0 && l.pending > 0:
 		w.ready = append(w.ready, l)

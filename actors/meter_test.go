@@ -48,7 +48,7 @@ func TestMeterIsToldHowLongThingsTake(t *testing.T) {
 		}
 		synctest.Wait()
 		decidedAt := time.Now()
-		s.Submit("w", "q", &telemetry.Work{Batch: "b", Slots: make([]ring.Slot, 1)}, 0, func(telemetry.Outcome, error) {})
+		s.Submit("w", "w", "q", &telemetry.Work{Batch: "b", Slots: make([]ring.Slot, 1)}, 0, func(telemetry.Outcome, error) {})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		m.mu.Lock()

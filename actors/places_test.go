@@ -122,7 +122,7 @@ func TestAQueueThatHasWorkHereGivesWayToNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		work := telemetry.Work{Batch: "b", Slots: make([]telemetry.Slot, 1)}
-		s.Submit("gpu0", "busy", &work, 0, func(telemetry.Outcome, error) {})
+		s.Submit("gpu0", "gpu0", "busy", &work, 0, func(telemetry.Outcome, error) {})
 		if err := speak("gpu0", "idle"); err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,13 @@
 package actors
 
 import (
+	"math"
 	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"ringmaster/megakernel/policy"
 )
 
 // recently is for how long a queue without work still counts as one with work: whoever
@@ -156,4 +159,41 @@ func (w *workerActor) share() {
 			l.family.dispatch(l.family.cell.requestDecision())
 		}
 	}
+}
+
+// countAhead counts what the slots of a lane are expected to take, by the cost that its queue's newest decision
+// knows; nothing is expected of a queue of which no launch was measured.
+func (w *workerActor) countAhead(l *lane) {
+	ns := int64(0)
+	if d := l.family.latest.Load(); d != nil && l.pending > 0 {
+		ns = int64(min(d.Request.Cost.Ns(uint32(l.pending)), math.MaxInt32*uint64(time.Second)))
+	}
+	w.device.ahead.Add(ns - l.ahead)
+	l.ahead = ns
+}
+
+// Ahead is how long a local worker's device is expected to take for the slots that it has been given and has not
+// finished, as their queues' launches were measured. A worker that is not known has nothing ahead.
+func (s *System) Ahead(worker string) time.Duration {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if d := s.devices[worker]; d != nil {
+		return time.Duration(d.ahead.Load())
+	}
+	return 0
+}
+
+// Expect is how long a device is expected to take for a batch of so many slots of a queue; 0 is not known.
+func (s *System) Expect(worker, queue string, slots int) time.Duration {
+	s.mu.RLock()
+	f := s.family(worker, queue)
+	s.mu.RUnlock()
+	if f == nil {
+		return 0
+	}
+	d := f.latest.Load()
+	if d == nil || d.Request.Cost == (policy.Cost{}) {
+		return 0
+	}
+	return time.Duration(min(d.Request.Cost.Ns(uint32(slots)), math.MaxInt64))
 }

@@ -131,7 +131,7 @@ func shared(t *testing.T, slot time.Duration, run func(e *serialEngine, submit f
 			batches++
 			work := telemetry.Work{Batch: fmt.Sprint("b", batches), Slots: make([]telemetry.Slot, slots), DeadlineMs: engine.deadlineOf[queue]}
 			engine.mu.Unlock()
-			s.Submit("gpu0", queue, &work, 0, func(o telemetry.Outcome, err error) {
+			s.Submit("gpu0", "gpu0", queue, &work, 0, func(o telemetry.Outcome, err error) {
 				if o != telemetry.OutcomeDone {
 					t.Errorf("batch of %s: %v, %v", queue, o, err)
 				}

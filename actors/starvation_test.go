@@ -95,7 +95,7 @@ func simulateWorker(t *rapid.T) {
 	}
 	submit := func(q, slots int) {
 		batches++
-		s.Submit("gpu0", fmt.Sprint("q", q), &telemetry.Work{Batch: fmt.Sprint("b", batches), Slots: make([]telemetry.Slot, slots)}, 0, func(telemetry.Outcome, error) {})
+		s.Submit("gpu0", "gpu0", fmt.Sprint("q", q), &telemetry.Work{Batch: fmt.Sprint("b", batches), Slots: make([]telemetry.Slot, slots)}, 0, func(telemetry.Outcome, error) {})
 	}
 	for q := range queues {
 		prioritize(q)

@@ -141,10 +141,11 @@ func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64
 	return d.queues(), nil
 }
 
-// Submit gives a batch to the engine of a local worker. settled is called
+// Submit gives a batch to the engine of a local worker. sentTo is the name that it was sent
+// to, and its done record goes out under: the worker's, or that of a pool. settled is called
 // exactly once, from any goroutine, possibly before Submit returns. w belongs
 // to the system. workSentNs is the sender's clock, for the done record.
-func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error)) {
+func (s *System) Submit(sentTo, worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error)) {
 	outcome, err := telemetry.OutcomeRetry, error(ErrDraining)
 	if !s.draining.Load() {
 		err = s.with(worker, queue, func(f *family) error {
@@ -153,7 +154,7 @@ func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int6
 				outcome = telemetry.OutcomeRefused
 				return fmt.Errorf("%w: %s", ErrNoEngine, worker)
 			}
-			b := &batch{family: f, work: *w, sentNs: workSentNs, waiters: []func(telemetry.Outcome, error){settled}}
+			b := &batch{family: f, sentTo: sentTo, work: *w, sentNs: workSentNs, waiters: []func(telemetry.Outcome, error){settled}}
 			f.cell.touch(s.tick.Load())
 			f.device.mention(s.tick.Load())
 			f.waiting.Add(1)

@@ -107,7 +107,7 @@ func TestEveryBatchIsSettledOnce(t *testing.T) {
 					t.Error(err)
 				}
 				work.Batch = fmt.Sprint("b", b)
-				s.Submit("gpu0", name, &work, 0, func(o telemetry.Outcome, err error) {
+				s.Submit("gpu0", "gpu0", name, &work, 0, func(o telemetry.Outcome, err error) {
 					if o != telemetry.OutcomeDone || err != nil {
 						t.Errorf("batch %d: outcome %d, %v", b, o, err)
 					}

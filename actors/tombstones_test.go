@@ -104,7 +104,7 @@ func TestAFloodOfCancellationsLeavesOthersTheirs(t *testing.T) {
 	}
 	done := make(chan telemetry.Outcome, 1)
 	w := telemetry.Work{Batch: "7", Slots: make([]telemetry.Slot, 1)}
-	s.Submit("gpu0", "victim", &w, 0, func(o telemetry.Outcome, _ error) { done <- o })
+	s.Submit("gpu0", "gpu0", "victim", &w, 0, func(o telemetry.Outcome, _ error) { done <- o })
 	<-done
 	if n := s.Stats().SlotsSubmitted; n != 0 {
 		t.Errorf("%d slots of a canceled batch were submitted", n)

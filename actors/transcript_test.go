@@ -340,7 +340,7 @@ func (r *runner) work(s *System, a arguments) {
 	worker, queue := a.target()
 	id := a.named["batch"]
 	w := telemetry.Work{Batch: id, Slots: make([]telemetry.Slot, a.number("slots"))}
-	s.Submit(worker, queue, &w, int64(a.number("sent")), func(o telemetry.Outcome, err error) {
+	s.Submit(worker, worker, queue, &w, int64(a.number("sent")), func(o telemetry.Outcome, err error) {
 		names := map[telemetry.Outcome]string{
 			telemetry.OutcomeDone: "done", telemetry.OutcomeDuplicate: "duplicate",
 			telemetry.OutcomeRefused: "refused", telemetry.OutcomeRetry: "retry", telemetry.OutcomeBusy: "busy", telemetry.OutcomeQueueBusy: "queue busy",

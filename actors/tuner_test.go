@@ -73,7 +73,7 @@ func newLauncher(t *testing.T, local bool, adjust func(*Config)) *launcher {
 	l.decide()
 	if local {
 		work := telemetry.Work{Batch: "b", Slots: make([]telemetry.Slot, 1)}
-		s.Submit("gpu0", "q", &work, 0, func(telemetry.Outcome, error) {})
+		s.Submit("gpu0", "gpu0", "q", &work, 0, func(telemetry.Outcome, error) {})
 		synctest.Wait()
 	}
 	return l

@@ -23,7 +23,8 @@ type batch struct {
 	stored    time.Time // by the server's clock
 	worker    string
 	queue     string
-	bytes     int64 // of memory taken
+	bytes     int64         // of memory taken
+	expected  time.Duration // of the device, if the batch is a pool's
 	settled   bool
 	attempt   int         // times it was handed over
 	held      *time.Timer // until it is handed over again; nil: it is in the handler's hands
@@ -95,6 +96,9 @@ func (w *WorkConsumer) read(b *batch, m jetstream.Msg, delivered uint64, refused
 	if err == nil {
 		work, sentNs, err = w.decode(b, m)
 	}
+	if err == nil && w.cfg.Share != nil && work.Epoch != 0 {
+		err = errPoolData
+	}
 	<-turn
 	switch {
 	case err != nil:
@@ -103,6 +107,7 @@ func (w *WorkConsumer) read(b *batch, m jetstream.Msg, delivered uint64, refused
 		w.giveUp(b, delivered-1, work, sentNs)
 	default:
 		w.delivered.Add(1)
+		w.expect(b, work)
 		bytes := memoryOf(len(m.Data()), work)
 		w.room.enter(b.queue, bytes) // the batches behind it in its queue wait with it
 		b.bytes = bytes

@@ -288,6 +288,14 @@ func CheckNames(worker, queue string) error {
 	return nil
 }
 
+// CheckTaker refuses names that cannot stand in a subject of work: taker is a worker, or a pool as telemetry.Pool has it.
+func CheckTaker(taker, queue string) error {
+	if !telemetry.ValidTaker(taker) {
+		return fmt.Errorf("%w: worker %q", ErrBadName, taker)
+	}
+	return CheckNames("worker", queue)
+}
+
 // maxSequences bounds the subjects whose sequence numbers are kept.
 const maxSequences = 1 << 16
 

@@ -297,7 +297,7 @@ func (c *Conn) DoneStream() string { return storeName(c.prefix(), "DONE") }
 func (c *Conn) doneStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: c.DoneStream(), Description: "what became of batches",
-		Subjects: []string{c.cfg.Subjects.Done("*", "*")}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
+		Subjects: []string{c.prefix() + ".done.>"}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 		MaxBytes: doneStreamBytes, MaxAge: doneStreamAge, MaxMsgsPerSubject: doneStreamQueue,
 	}
 }

@@ -64,7 +64,7 @@ type request struct {
 
 // serve begins to answer requests on a worker's subjects, of which subject is the pattern.
 func (s *responder) serve(c *Conn, worker, subject string) error {
-	if !telemetry.ValidToken(worker) {
+	if !telemetry.ValidTaker(worker) {
 		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}
 	s.conn, s.waiting, s.away = c, fairqueue.New[request](waiting), rate.NewLimiter(turnedAwayPerSecond, turnedAwayPerSecond)

@@ -55,9 +55,13 @@ func TestWorkStreamName(t *testing.T) {
 
 // storeWork stores a batch as a client does: again until the server has it.
 func storeWork(t *testing.T, c *Conn, queue string, w *telemetry.Work) (duplicate bool, err error) {
+	return storeWorkFor(t, c, "gpu0", queue, w)
+}
+
+func storeWorkFor(t *testing.T, c *Conn, taker, queue string, w *telemetry.Work) (duplicate bool, err error) {
 	ctx := testContext(t)
-	m := nats.NewMsg(c.cfg.Subjects.Work("gpu0", queue))
-	m.Header.Set(jetstream.MsgIDHeader, "gpu0."+queue+"."+w.Batch)
+	m := nats.NewMsg(c.cfg.Subjects.Work(taker, queue))
+	m.Header.Set(jetstream.MsgIDHeader, taker+"."+queue+"."+w.Batch)
 	m.Data = telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 9, Seq: 1, SentNs: 1234}, w)
 	for attempt := 1; ; attempt++ {
 		once, cancel := context.WithTimeout(ctx, apiTimeout)

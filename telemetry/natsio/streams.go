@@ -221,6 +221,11 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 		next.RePublish = nil
 		c.update(ctx, have, &next, "copies of what it stores, which have no reader", "none")
 	}
+	if have.Subjects[0] != want.Subjects[0] {
+		next := *have
+		next.Subjects = want.Subjects
+		c.update(ctx, have, &next, have.Subjects[0], want.Subjects[0])
+	}
 	c.bound(ctx, have, &want)
 	c.replicate(ctx, have, want.Replicas)
 	return nil
@@ -292,7 +297,8 @@ func (c *Conn) ownStream(ctx context.Context, want *jetstream.StreamConfig) (*je
 		return nil, fmt.Errorf("look up stream %s: %w", want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
+	former := strings.Replace(want.Subjects[0], ".>", ".*.*", 1) // before there were pools
+	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] && have.Subjects[0] != former {
 		return nil, fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
 			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
 	}

@@ -80,8 +80,8 @@ func (c *Conn) SubscribeGraphs(worker, queue string, fn func(worker, queue strin
 // belong is passed over: the runtime reports what it refuses.
 func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queue string, kind telemetry.Kind,
 	fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
-	for _, name := range []string{worker, queue} {
-		if name != "*" && !telemetry.ValidToken(name) {
+	for name, valid := range map[string]bool{worker: telemetry.ValidTaker(worker), queue: telemetry.ValidToken(queue)} {
+		if name != "*" && !valid {
 			return nil, fmt.Errorf("%w: %q is neither a name nor *", ErrBadName, name)
 		}
 	}

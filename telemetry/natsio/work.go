@@ -57,11 +57,13 @@ type WorkConfig struct {
 	// second attempt after OutcomeBusy. It doubles with each further one up to
 	// RetryMax.
 	RetryMin, RetryMax time.Duration
+	// Share is how batches are taken that other workers may take too. Nil: whatever comes is.
+	Share *Share
 }
 
 // GivenUp is a batch that was delivered too often without an outcome.
 type GivenUp struct {
-	Worker, Queue, Batch string
+	Worker, Queue, Batch string // the worker, or the pool as telemetry.Pool has it
 	Slots                int
 	Deliveries           uint64
 	Sequence             uint64 // in the stream of batches
@@ -96,6 +98,7 @@ func (c *WorkConfig) Validate() error {
 	demand(c.AckWait >= time.Second, "ack wait %v is less than 1s", c.AckWait)
 	demand(c.MaxExecution >= c.AckWait, "max execution %v is less than ack wait %v", c.MaxExecution, c.AckWait)
 	demand(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry delays %v..%v are not a range above 0", c.RetryMin, c.RetryMax)
+	demand(c.Share == nil || c.Share.Most > 0 && c.Share.Ahead != nil && c.Share.Expect != nil, "a pool's share lacks something")
 	return errors.Join(errs...)
 }
 
@@ -118,10 +121,10 @@ type WorkStats struct {
 	Stored      uint64 `json:"stored"`      // of the worker in the stream, those in hand among them, at the last look
 }
 
-// WorkConsumer feeds the batches of one worker to a handler.
+// WorkConsumer feeds the batches of one worker, or of one pool, to a handler.
 type WorkConsumer struct {
 	conn    *Conn
-	worker  string
+	worker  string // or the pool
 	cfg     WorkConfig
 	handler WorkHandler
 
@@ -148,16 +151,19 @@ type WorkConsumer struct {
 	busy, givenUp, crowded, redelivered       atomic.Uint64
 }
 
-// ConsumeWork feeds the batches of a worker to handler until ctx ends or Drain
-// is called, which has to be called in any case. It returns at once; without a
+// ConsumeWork feeds the batches of a worker, or of what telemetry.Pool makes of a pool's name, to handler until
+// ctx ends or Drain is called, which has to be called in any case. It returns at once; without a
 // connection or JetStream it goes on trying, as it does whenever something
 // breaks. Several processes may consume for one worker; a batch goes to one.
 func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, handler WorkHandler) (*WorkConsumer, error) {
-	if !telemetry.ValidToken(worker) {
+	if !telemetry.ValidTaker(worker) {
 		return nil, fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	if _, pool := telemetry.PoolOf(worker); pool != (cfg.Share != nil) {
+		return nil, fmt.Errorf("work of %s: a pool's is shared, a worker's is not", worker)
 	}
 	w := &WorkConsumer{
 		conn: c, worker: worker, cfg: cfg, handler: handler,

@@ -45,6 +45,7 @@ type queueFlow struct {
 	wanted bool         // a batch was heard of; guarded by the consumer's mu
 	used   atomic.Int64 // when a batch came, Unix nanoseconds
 	missed atomic.Int32 // heartbeats missing in a row
+	slots  atomic.Int64 // of the newest batch, if the queue is a pool's
 }
 
 // run keeps flows going for the queues that have batches, until ctx ends.
@@ -83,9 +84,8 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 	}
 	setup, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	// A consumer of all queues, as earlier versions had it, leaves no room for those of one.
-	if err := w.conn.js.DeleteConsumer(setup, w.conn.WorkStream(), w.worker); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return false, fmt.Errorf("remove consumer %s: %w", w.worker, err)
+	if err := w.removeFormer(setup); err != nil {
+		return false, err
 	}
 	told := make(chan struct{}, 1)
 	sub, err := w.conn.nc.Subscribe(w.conn.cfg.Subjects.Queued(w.worker, "*"), func(m *nats.Msg) {
@@ -124,6 +124,17 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 			return true, ctx.Err()
 		}
 	}
+}
+
+// removeFormer removes a worker's consumer of all queues, as earlier versions had it: it leaves no room for those of one.
+func (w *WorkConsumer) removeFormer(ctx context.Context) error {
+	if w.cfg.Share != nil {
+		return nil // pools are younger
+	}
+	if err := w.conn.js.DeleteConsumer(ctx, w.conn.WorkStream(), w.worker); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return fmt.Errorf("remove consumer %s: %w", w.worker, err)
+	}
+	return nil
 }
 
 // look starts a flow for each queue that has batches in the stream.
@@ -235,8 +246,8 @@ func (w *WorkConsumer) forget(f *queueFlow) bool {
 func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool, err error) {
 	setup, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	name := w.worker + "=" + f.queue // neither name has a sign of equality
-	consumer, err := w.conn.js.CreateOrUpdateConsumer(setup, w.conn.WorkStream(), jetstream.ConsumerConfig{
+	name := strings.ReplaceAll(w.worker, ".", "+") + "=" + f.queue // names have neither sign, and those of consumers no dot
+	cfg := jetstream.ConsumerConfig{
 		Durable:           name,
 		FilterSubject:     w.conn.cfg.Subjects.Work(w.worker, f.queue),
 		AckPolicy:         jetstream.AckExplicitPolicy,
@@ -244,13 +255,20 @@ func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool,
 		MaxAckPending:     w.cfg.MaxPending,
 		MaxDeliver:        -1,
 		InactiveThreshold: forgetConsumer,
-	})
+	}
+	if w.cfg.Share != nil {
+		shared(&cfg)
+	}
+	consumer, err := w.conn.js.CreateOrUpdateConsumer(setup, w.conn.WorkStream(), cfg)
 	if err != nil {
 		return false, fmt.Errorf("create consumer %s: %w", name, err)
 	}
 	broken := make(chan error, 1)
 	f.missed.Store(0)
 	r := newReading(runtime.GOMAXPROCS(0))
+	if w.cfg.Share != nil {
+		return w.fetch(ctx, f, consumer, r)
+	}
 	batches, err := consumer.Consume(
 		func(m jetstream.Msg) {
 			f.missed.Store(0)

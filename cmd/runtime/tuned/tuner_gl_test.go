@@ -90,7 +90,7 @@ func (r *tunedRun) batch() {
 		w.Slots[i] = telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: 2, Args: [12]uint32{1, uint32(i)}}
 	}
 	settled := make(chan error, 1)
-	r.n.System().Submit("w1", "q", &w, 0, func(_ telemetry.Outcome, err error) { settled <- err })
+	r.n.System().Submit("w1", "w1", "q", &w, 0, func(_ telemetry.Outcome, err error) { settled <- err })
 	if err := <-settled; err != nil {
 		r.t.Fatal(err)
 	}

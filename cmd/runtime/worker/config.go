@@ -52,7 +52,9 @@ type Config struct {
 	Device Device // nil: the node decides only, for all workers that nobody else decides for. It is closed with the node
 	// ExecuteOnly has other processes decide for the worker, and the node itself only while there is none.
 	ExecuteOnly bool
-	Engine      EngineConfig
+	// Pools are those that the worker takes work of, beside its own.
+	Pools  []string
+	Engine EngineConfig
 
 	MemoryBudget MemoryBudget // of graphs and their jobs on the device
 	// Graphs starts what answers requests about graphs; nil: nobody does.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"ringmaster/actors"
@@ -21,6 +22,7 @@ import (
 type Node struct {
 	fleet
 	name    string // of the worker
+	pools   []string
 	conn    *natsio.Conn
 	outlet  *natsio.Outlet
 	system  *actors.System
@@ -34,9 +36,9 @@ type Node struct {
 	// Nil without a device.
 	device  Device
 	engine  *Engine
-	work    *natsio.WorkConsumer
+	work    []*natsio.WorkConsumer // of the worker, then of its pools
 	heap    *natsio.HeapService
-	cancels *natsio.CancelService
+	cancels []*natsio.CancelService // of the worker, then of its pools
 	graphs  Graphs
 
 	announcing func() // stops the announcements
@@ -56,7 +58,7 @@ const ballastBytes = 64 << 20
 // Start waits for the bus, takes over what was decided before, and only then takes in telemetry and
 // work. On an error, and when ctx ends before the bus answers, the device and the binaries are closed.
 func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
-	n := &Node{name: cfg.Name, device: cfg.Device, ballast: make([]byte, ballastBytes)}
+	n := &Node{name: cfg.Name, pools: cfg.Pools, device: cfg.Device, ballast: make([]byte, ballastBytes)}
 	defer func() {
 		if err != nil {
 			_ = n.Close(ctx)
@@ -65,8 +67,8 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 			}
 		}
 	}()
-	if !telemetry.ValidToken(cfg.Name) {
-		return nil, fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", cfg.Name)
+	if !telemetry.ValidWorker(cfg.Name) {
+		return nil, fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -, and not the word pool", cfg.Name)
 	}
 	if n.conn, err = natsio.Connect(cfg.NATS); err != nil {
 		return nil, err
@@ -192,9 +194,6 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 	if n.heap, err = n.conn.ServeHeap(cfg.Name, heapPort{n.engine}); err != nil {
 		return err
 	}
-	if n.cancels, err = n.conn.ServeCancel(cfg.Name, n.system.Cancel); err != nil {
-		return err
-	}
 	if cfg.Graphs != nil {
 		if n.graphs, err = cfg.Graphs(n, budget); err != nil {
 			return err
@@ -205,8 +204,40 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 		work = *cfg.Work
 	}
 	work.MaxDeliveries, work.GaveUp, work.SetAside = cfg.Deliveries, n.outlet.Done, poison.NewKeeper(n.conn).SetAside
-	n.work, err = n.conn.ConsumeWork(ctx, cfg.Name, work, n.system.Submit)
-	return err
+	if err = n.take(ctx, cfg.Name, work); err != nil {
+		return err
+	}
+	work.Share = &natsio.Share{
+		Ahead:  func() time.Duration { return n.system.Ahead(cfg.Name) },
+		Expect: func(queue string, slots int) time.Duration { return n.system.Expect(cfg.Name, queue, slots) },
+		Most:   natsio.DefaultAhead,
+	}
+	for _, pool := range cfg.Pools {
+		if err = n.take(ctx, telemetry.Pool(pool), work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take consumes the work that is sent to the worker, or to one of its pools, and withdraws batches of it. A pool's
+// batches are those of the worker's queue of the same name.
+func (n *Node) take(ctx context.Context, sentTo string, cfg natsio.WorkConfig) error {
+	cancels, err := n.conn.ServeCancel(sentTo, func(_, queue, batch string, answer func(telemetry.CancelFound, int, error)) {
+		n.system.Cancel(n.name, queue, batch, answer)
+	})
+	if err != nil {
+		return err
+	}
+	n.cancels = append(n.cancels, cancels)
+	work, err := n.conn.ConsumeWork(ctx, sentTo, cfg, func(sentTo, queue string, w *telemetry.Work, sentNs int64, settled func(telemetry.Outcome, error)) {
+		n.system.Submit(sentTo, n.name, queue, w, sentNs, settled)
+	})
+	if err != nil {
+		return err
+	}
+	n.work = append(n.work, work)
+	return nil
 }
 
 // Conn is the node's connection.
@@ -249,8 +280,8 @@ func (n *Node) Close(ctx context.Context) error {
 	if n.service != nil {
 		errs = append(errs, n.service.Stop())
 	}
-	if n.cancels != nil {
-		errs = append(errs, n.cancels.Stop(ctx))
+	for _, cancels := range n.cancels {
+		errs = append(errs, cancels.Stop(ctx))
 	}
 	if n.graphs != nil { // before what launches wait for: a job has the device
 		errs = append(errs, n.graphs.Stop(ctx))
@@ -315,11 +346,13 @@ func (n *Node) settle(ctx context.Context) {
 func (n *Node) drain(ctx context.Context) error {
 	taken := make(chan error, 1)
 	go func() {
-		if n.work == nil {
-			taken <- nil
-			return
+		var all sync.WaitGroup
+		errs := make([]error, len(n.work))
+		for i, work := range n.work {
+			all.Go(func() { errs[i] = work.Drain(ctx) })
 		}
-		taken <- n.work.Drain(ctx)
+		all.Wait()
+		taken <- errors.Join(errs...)
 	}()
 	var settled error
 	if n.system != nil {

@@ -19,15 +19,16 @@ type Status struct {
 	RecordsRefused  uint64            `json:"records_refused"`
 	RefusedByReason map[string]uint64 `json:"refused_by_reason"`
 
-	Ingest     natsio.IngestStats     `json:"ingest"`
-	Outlet     natsio.OutletStats     `json:"outlet"`
-	Work       *natsio.WorkStats      `json:"work,omitempty"`         // with a device
-	Heap       *natsio.ResponderStats `json:"heap,omitempty"`         // with a device
-	Cancels    *natsio.ResponderStats `json:"cancels,omitempty"`      // with a device
-	Decisions  *decisions.Stats       `json:"decision_log,omitempty"` // where there is one
-	Connection Connection             `json:"connection"`
-	Fleet      Fleet                  `json:"fleet"`
-	Deciders   []ownership.Claim      `json:"deciders"` // this process's claim, then those of others
+	Ingest     natsio.IngestStats          `json:"ingest"`
+	Outlet     natsio.OutletStats          `json:"outlet"`
+	Work       *natsio.WorkStats           `json:"work,omitempty"`         // with a device
+	Pools      map[string]natsio.WorkStats `json:"pools,omitempty"`        // what was taken of each
+	Heap       *natsio.ResponderStats      `json:"heap,omitempty"`         // with a device
+	Cancels    *natsio.ResponderStats      `json:"cancels,omitempty"`      // with a device
+	Decisions  *decisions.Stats            `json:"decision_log,omitempty"` // where there is one
+	Connection Connection                  `json:"connection"`
+	Fleet      Fleet                       `json:"fleet"`
+	Deciders   []ownership.Claim           `json:"deciders"` // this process's claim, then those of others
 }
 
 // Fleet is the node's place among the processes that decide.
@@ -90,9 +91,15 @@ func (n *Node) Status() Status {
 		logged := n.decisions.Stats()
 		s.Decisions = &logged
 	}
-	if n.work != nil {
-		work, heap, cancels := n.work.Stats(), n.heap.Stats(), n.cancels.Stats()
+	if len(n.work) > 0 {
+		work, heap, cancels := n.work[0].Stats(), n.heap.Stats(), n.cancels[0].Stats()
 		s.Work, s.Heap, s.Cancels = &work, &heap, &cancels
+		for i, pool := range n.pools {
+			if s.Pools == nil {
+				s.Pools = make(map[string]natsio.WorkStats)
+			}
+			s.Pools[pool] = n.work[i+1].Stats()
+		}
 	}
 	return s
 }

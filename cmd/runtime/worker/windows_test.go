@@ -55,7 +55,7 @@ func TestLimitsHoldForWorkOverNATS(t *testing.T) {
 	s.wait(t)
 	s.close(t, n)
 	s.check(t)
-	if final := n.work.Stats(); final.Refused != shopBatches {
+	if final := n.work[0].Stats(); final.Refused != shopBatches {
 		t.Errorf("%d batches refused, want the %d of adds", final.Refused, shopBatches)
 	}
 }
@@ -74,7 +74,7 @@ func TestAQueueOverItsQuotaLeavesRoomForOthers(t *testing.T) {
 	})
 	s.wait(t)
 	s.close(t, n)
-	if got := n.work.Stats(); got.Crowded != shopBatches-1-most/2 {
+	if got := n.work[0].Stats(); got.Crowded != shopBatches-1-most/2 {
 		t.Errorf("stats %+v", got)
 	}
 	s.mu.Lock()

@@ -35,7 +35,7 @@ type Outcomes struct {
 // natsio.ErrBadName, or ctx's if the server does not confirm until it ends; without a connection
 // it wraps natsio.ErrDisconnected.
 func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string, mine func(batch string) bool) (*Outcomes, error) {
-	if err := natsio.CheckNames(worker, queue); err != nil {
+	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return nil, err
 	}
 	o := &Outcomes{work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1), ended: make(map[string]*telemetry.Done)}

@@ -90,7 +90,7 @@ func transfer(ctx context.Context, conn *natsio.Conn, worker, queue string, requ
 // safe. The error wraps natsio.ErrNoRuntime if no worker of that name owns a device,
 // ErrBadName or ctx's error.
 func Cancel(ctx context.Context, conn *natsio.Conn, worker, queue, batch string) (found telemetry.CancelFound, slots int, err error) {
-	if err := natsio.CheckNames(worker, queue); err != nil {
+	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return 0, 0, err
 	}
 	if !telemetry.ValidToken(batch) {

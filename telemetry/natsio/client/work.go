@@ -20,8 +20,8 @@ const storePatience = 3 * time.Second
 // ownRetries leaves trying again to storeWork, which knows the caller's context.
 var ownRetries = jetstream.WithRetryAttempts(0)
 
-// PublishWork stores a batch in the work stream, for the queue of a worker, and returns when
-// the server has it. What becomes of the batch is told by Outcomes.
+// PublishWork stores a batch in the work stream, for the queue of a worker, or for any worker of
+// a pool if telemetry.Pool of its name stands in the worker's place, and returns when the server has it. What becomes of the batch is told by Outcomes.
 //
 // w names the batch, 1 to 64 bytes of [A-Za-z0-9_-], and has 1 to 65536 slots, those of its
 // runs counted. h.Incarnation and h.Seq name the publisher and count its batches from 1, for
@@ -61,7 +61,7 @@ func tellQueued(conn *natsio.Conn, worker, queue string) {
 // compares ids of all queues, so the id names the queue; and with the incarnation in it
 // nobody else can store something under the id first, which would keep the batch out.
 func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work) (*nats.Msg, error) {
-	if err := natsio.CheckNames(worker, queue); err != nil {
+	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return nil, err
 	}
 	if !telemetry.ValidToken(w.Batch) {
@@ -69,6 +69,9 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	}
 	if err := w.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: batch %q: %w", natsio.ErrTooLarge, w.Batch, err)
+	}
+	if _, pool := telemetry.PoolOf(worker); pool && w.Epoch != 0 {
+		return nil, fmt.Errorf("%w: batch %q names the epoch of a window, and a pool's batch runs on any worker: send it to the worker that has the data", natsio.ErrBadName, w.Batch)
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
 	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s.%s.%s.%x", worker, queue, w.Batch, h.Incarnation))

@@ -180,8 +180,12 @@ func open(ctx context.Context, conn *natsio.Conn) (jetstream.Stream, error) {
 // parse reads a message, and reports whether it stands where a batch does.
 func parse(s telemetry.Subjects, subject string, sequence uint64, at time.Time, h nats.Header, data []byte) (*Batch, bool) {
 	names, ok := strings.CutPrefix(subject, s.Root()+".poison.")
-	worker, queue, two := strings.Cut(names, ".")
-	if !ok || !two || !telemetry.ValidToken(worker) || !telemetry.ValidToken(queue) {
+	last := strings.LastIndexByte(names, '.') // a pool's name has a dot in it
+	if !ok || last < 0 {
+		return nil, false
+	}
+	worker, queue := names[:last], names[last+1:]
+	if !telemetry.ValidTaker(worker) || !telemetry.ValidToken(queue) {
 		return nil, false
 	}
 	b := &Batch{Sequence: sequence, Worker: worker, Queue: queue, Batch: h.Get(headerBatch), Bytes: len(data), At: at, Kept: h.Get(headerBytes) == "", data: data}
