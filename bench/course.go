@@ -62,7 +62,7 @@ func (f *courseFlags) config() (cfg course.Config, err error) {
 	span := 5 * time.Second
 	if f.CourseGoals {
 		cfg.Rounds, span = 3, 1750*time.Millisecond // seven bursts
-		cfg.Measure, cfg.Train, cfg.Sweep, cfg.Sweeps = 2*time.Second, 6*time.Second, time.Second, 8
+		cfg.Measure, cfg.Train, cfg.Sweep, cfg.Sweeps = 4*time.Second, 6*time.Second, time.Second, 8
 	}
 	if f.Quick {
 		cfg.Rounds, span = 3, 800*time.Millisecond
