@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
@@ -94,7 +95,7 @@ func makeNKeys(users []access.User, dir string) error {
 
 // authCheckCmd tries the rights of a user.
 type authCheckCmd struct {
-	natsFlags
+	option.NATS
 	Account string        `required:"" enum:"worker,decider,publisher,submitter,subscriber,operator" placeholder:"KIND" help:"Kind of the user: worker, decider, publisher, submitter, subscriber or operator."`
 	Worker  string        `default:"${hostname}" help:"Worker that the user is for."`
 	Queue   string        `default:"*" placeholder:"NAME" help:"Queue that the user is for."`
@@ -120,7 +121,7 @@ func (c *authCheckCmd) Run(ctx context.Context, std terminal.Stdio, _ *slog.Logg
 	if queue == "*" {
 		queue = access.Nobody
 	}
-	if err := validNames(c.Worker, queue); err != nil {
+	if err := option.ValidNames(c.Worker, queue); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
@@ -143,7 +144,7 @@ func (c *authCheckCmd) Run(ctx context.Context, std terminal.Stdio, _ *slog.Logg
 func (c *authCheckCmd) try(ctx context.Context, kind access.Kind) (checked []checkedAct, err error) {
 	scope := access.Scope{Subjects: telemetry.Subjects{Prefix: c.Prefix}, Worker: c.Worker, Queue: c.Queue}
 	for _, subscribe := range []bool{false, true} {
-		conn, err := c.dial(ctx, "ringmaster auth check", slog.New(slog.DiscardHandler))
+		conn, err := c.Dial(ctx, "ringmaster auth check", slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}

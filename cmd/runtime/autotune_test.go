@@ -2,13 +2,8 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
-
-	"ringmaster/megakernel/tuner/session"
 )
 
 func TestInvalidAutotunerIsWrongUsageWhereverItStands(t *testing.T) {
@@ -23,29 +18,5 @@ func TestInvalidAutotunerIsWrongUsageWhereverItStands(t *testing.T) {
 			t.Errorf("%s by its environment: exit code %d, %q", command, got.code, got.err)
 		}
 		os.Unsetenv("RINGMASTER_AUTOTUNER")
-	}
-}
-
-func TestEmptyTunerCacheKeepsNoFiles(t *testing.T) {
-	for _, c := range []struct{ env, want string }{{"", ""}, {"/somewhere", "/somewhere"}} {
-		t.Setenv("RINGMASTER_TUNER_CACHE", c.env)
-		var f struct{ autotuneFlags }
-		if _, err := kong.Must(&f).Parse(nil); err != nil {
-			t.Fatal(err)
-		}
-		if got := f.dir(); got != c.want || f.Autotuner.Mode != session.On {
-			t.Errorf("%q: directory %q, mode %v", c.env, got, f.Autotuner.Mode)
-		}
-	}
-	os.Unsetenv("RINGMASTER_TUNER_CACHE")
-	var f struct{ autotuneFlags }
-	if _, err := kong.Must(&f).Parse(nil); err != nil {
-		t.Fatal(err)
-	}
-	if f.dir() != filepath.Join(cacheDir(), "tuner") {
-		t.Errorf("by default %q", f.dir())
-	}
-	if _, err := kong.Must(&f).Parse([]string{"--tuner-cache="}); err != nil || f.dir() != "" {
-		t.Errorf("--tuner-cache= is %q, %v", f.dir(), err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -28,7 +29,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	if got := cancel("early"); got.code != 0 || !strings.Contains(got.stdout, "early: has not come yet") {
 		t.Errorf("exit code %d, %s%s", got.code, got.stdout, got.err)
 	}
-	conn, err := natsio.Connect((&natsFlags{URL: s.url, Prefix: telemetry.DefaultPrefix}).config("test", quietLog))
+	conn, err := natsio.Connect((&option.NATS{URL: s.url, Prefix: telemetry.DefaultPrefix}).Config("test", quietLog))
 	if err != nil {
 		t.Fatal(err)
 	}

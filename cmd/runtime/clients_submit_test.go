@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -16,7 +17,7 @@ func TestTheSubmitterOfTheDocumentation(t *testing.T) {
 	requireGL(t)
 	dir := nodeClients(t)
 	s := serve(t, "--share-device")
-	conn, err := natsio.Connect((&natsFlags{URL: s.url, Prefix: telemetry.DefaultPrefix}).config("test", quietLog))
+	conn, err := natsio.Connect((&option.NATS{URL: s.url, Prefix: telemetry.DefaultPrefix}).Config("test", quietLog))
 	if err != nil {
 		t.Fatal(err)
 	}

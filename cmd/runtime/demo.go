@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
@@ -21,13 +23,13 @@ import (
 
 // demoCmd runs every part in one process, each on a connection of its own.
 type demoCmd struct {
-	glFlags
-	policyFlags
-	decisionLogFlags
-	opcodeFlags
-	programFlags
-	leaseFlags
-	autotuneFlags
+	option.GL
+	option.Policy
+	option.DecisionLog
+	option.Opcodes
+	option.Programs
+	option.Lease
+	option.Autotune
 	Speed      float64       `default:"60" help:"Seconds of the trace that are replayed per second."`
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of the queue decode address memory outside its window, which is a fault."`
@@ -53,10 +55,10 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	if c.FaultEvery < 0 {
 		return fmt.Errorf("--fault-every %d: want a number of slots, or 0 for no faults", c.FaultEvery)
 	}
-	if err := c.leaseFlags.check(); err != nil {
+	if err := c.Lease.Check(); err != nil {
 		return err
 	}
-	opcodes, err := c.opcodeFlags.load()
+	opcodes, err := slots.LoadOpcodes(c.Opcodes.Dir)
 	if err != nil {
 		return err
 	}
@@ -65,12 +67,12 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		return err
 	}
 	defer server.Shutdown()
-	device, err := c.open(log)
+	device, err := c.Open(log)
 	if err != nil {
 		return err
 	}
 	defer device.Close() // which the demo does too
-	if err := opcodes.compile(device); err != nil {
+	if err := opcodes.Compile(device); err != nil {
 		return err
 	}
 	d, err := demo.Start(ctx, c.config(server.URL(), device, opcodes, log))
@@ -100,11 +102,11 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 }
 
 // compare has the summary say what the decision was worth.
-func (c *demoCmd) compare(ctx context.Context, std terminal.Stdio, d *demo.Demo, opcodes *opcodeSet, url string, s *demo.Summary, log *slog.Logger) error {
+func (c *demoCmd) compare(ctx context.Context, std terminal.Stdio, d *demo.Demo, opcodes *slots.Opcodes, url string, s *demo.Summary, log *slog.Logger) error {
 	if c.Compare == 0 {
 		return nil
 	}
-	device, err := c.open(log)
+	device, err := c.Open(log)
 	if err != nil {
 		return fmt.Errorf("demo: the comparison's device: %w", err)
 	}
@@ -113,7 +115,7 @@ func (c *demoCmd) compare(ctx context.Context, std terminal.Stdio, d *demo.Demo,
 		out.Note("what the decision was worth: %d turns of about a second", 2*(c.Compare+1))
 	}
 	without := *c
-	without.Autotuner.Mode, without.decisionLogFlags = session.Off, decisionLogFlags{}
+	without.Tuner.Mode, without.DecisionLog = session.Off, option.DecisionLog{}
 	result, err := d.Compare(ctx, without.config(url, device, opcodes, log).Worker, c.Compare, func(over, of int) {
 		out.Draw(fmt.Sprintf("%s what the decision was worth: turn %d of %d\n", terminal.Bar(float64(over)/float64(of), 18), over+1, of))
 	})
@@ -137,17 +139,17 @@ func interrupted(err error) error {
 }
 
 // config is the demo that the flags ask for.
-func (c *demoCmd) config(url string, device *glcompute.Device, opcodes *opcodeSet, log *slog.Logger) demo.Config {
-	bus := natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}
+func (c *demoCmd) config(url string, device *glcompute.Device, opcodes *slots.Opcodes, log *slog.Logger) demo.Config {
+	bus := option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}
 	cfg := demo.Config{
 		Worker: worker.Config{
-			NATS: bus.config("demo runtime", log), Policy: c.policyFlags.config(), Log: log, Version: version,
-			Decisions: c.decisionLogFlags.config(), Device: device,
-			Engine: worker.EngineConfig{Catalog: opcodes.catalog, Binaries: c.binaries(log), Mode: c.launchMode(device), LeaseDuration: c.LeaseDuration},
+			NATS: bus.Config("demo runtime", log), Policy: c.Policy.Config(), Log: log, Version: version,
+			Decisions: c.DecisionLog.Config(version), Device: device,
+			Engine: worker.EngineConfig{Catalog: opcodes.Catalog, Binaries: c.Binaries(log), Mode: c.LaunchMode(device), LeaseDuration: c.Lease.Duration},
 		},
 		Player: demo.PlayerConfig{Speed: c.Speed, Limit: c.Limit, Faults: c.FaultEvery},
 	}
-	cfg.Worker.Autotuner, cfg.Worker.Memory = c.autotuneFlags.tuning(log)
+	cfg.Worker.Autotuner, cfg.Worker.Memory = c.Autotune.Memory(log)
 	return cfg
 }
 

@@ -8,34 +8,7 @@ import (
 	"ringmaster/glcompute"
 )
 
-func TestMemoryBudgetIsAShareOfWhatIsFreeUnlessItIsGiven(t *testing.T) {
-	h200 := glcompute.Memory{Total: 143771 << 20, Available: 143000 << 20, Source: "GL_NVX_gpu_memory_info"}
-	for _, c := range []struct {
-		flag   string
-		memory glcompute.Memory
-		known  bool
-		want   uint64
-	}{
-		{"auto", h200, true, 114400 << 20},
-		{"auto", glcompute.Memory{Total: 1 << 30, Available: 5<<20 + 999}, true, 4 << 20},
-		{"auto", glcompute.Memory{Total: 1 << 30}, true, 1 << 20}, // never the 0 that means no bound
-		{"auto", glcompute.Memory{}, false, 0},
-		{"none", h200, true, 0},
-		{"0", h200, true, 0},
-		{"4096", h200, true, 4096},
-		{"4096", glcompute.Memory{}, false, 4096},
-	} {
-		var f memoryFlag
-		if err := f.UnmarshalText([]byte(c.flag)); err != nil {
-			t.Fatal(err)
-		}
-		if got := f.Bytes(c.memory, c.known); got != c.want {
-			t.Errorf("%s of %v: %d bytes, want %d", c.flag, c.memory, got, c.want)
-		}
-	}
-	if got := (memoryFlag{}).Bytes(h200, true); got != 0 {
-		t.Errorf("where nothing is asked for: %d bytes", got)
-	}
+func TestAMemoryBudgetThatIsNoneIsWrongUsage(t *testing.T) {
 	got := ringmaster(t, t.Context(), "", "run", "--decide-only", "--memory-budget", "80%")
 	if got.code != 2 || !strings.Contains(got.err, "auto, none or a number of bytes") {
 		t.Errorf("exit code %d, %s", got.code, got.err)

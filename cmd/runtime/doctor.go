@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
-	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/lease"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/decided"
@@ -22,9 +21,9 @@ import (
 
 // doctorCmd tries everything the runtime needs and says what is missing.
 type doctorCmd struct {
-	natsFlags
-	glFlags
-	programFlags
+	option.NATS
+	option.GL
+	option.Programs
 	DecideOnly bool `name:"decide-only" aliases:"no-gpu" help:"Leave GL out: for machines that only decide."`
 }
 
@@ -53,7 +52,7 @@ func (c *doctorCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 
 func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	say("OpenGL 4.3 compute")
-	attempts, err := glcompute.Probe(c.glFlags.config())
+	attempts, err := glcompute.Probe(c.GL.Config())
 	if err != nil {
 		say("  %v", err)
 		return false
@@ -66,7 +65,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 		say("  %s %s", mark, strings.TrimSuffix(a.String(), ": ok"))
 	}
 	c.listDevices(say)
-	device, err := c.open(log)
+	device, err := c.Open(log)
 	if err != nil {
 		say("  missing: %s", lastSentences(err))
 		return false
@@ -91,7 +90,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 		say("  missing: the compute self-test failed: %v", err)
 		return false
 	}
-	say("  %s", c.programState())
+	say("  %s", c.Programs.State())
 	say("  %s", leaseState(device))
 	say("  compute self-test: passed in %v", time.Since(start).Round(time.Millisecond))
 	return true
@@ -123,8 +122,8 @@ func lastSentences(err error) string {
 
 func (c *doctorCmd) examineNATS(ctx context.Context, say func(string, ...any), log *slog.Logger) bool {
 	say("NATS")
-	cfg := c.natsFlags.config("ringmaster doctor", log)
-	if !c.given() {
+	cfg := c.NATS.Config("ringmaster doctor", log)
+	if !c.Given() {
 		return embeddedCheck(ctx, cfg, say)
 	}
 	return probe(ctx, cfg, say)
@@ -219,23 +218,6 @@ func leaseState(device *glcompute.Device) string {
 		return "lease: none, small launches run as waves: " + err.Error()
 	}
 	return "lease: " + support.String()
-}
-
-// programState is doctor's line about the directory.
-func (f *programFlags) programState() string {
-	if f.NoProgramCache {
-		return "program cache: off"
-	}
-	usage, err := disk.Inspect(f.programDir())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("program cache: %s, made on first use", f.programDir())
-	case errors.Is(err, disk.ErrUnsafe):
-		return fmt.Sprintf("program cache: not used: %v", err)
-	case err != nil:
-		return fmt.Sprintf("program cache: not readable: %v", err)
-	}
-	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
 }
 
 // unitsState is doctor's line about what the device is.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
@@ -19,8 +21,8 @@ import (
 
 // execCmd runs slots on uploaded data, on this machine and without NATS.
 type execCmd struct {
-	glFlags
-	opcodeFlags
+	option.GL
+	option.Opcodes
 	Slots    []string `required:"" sep:"none" placeholder:"SPEC" help:"Slots to run: 'OPCODE operand=VALUE … [xN]'. A value is a number (12, 0x1F, -3, 1.5f), a range cut into pieces (FIRST..END/PIECE, one slot for each piece), or len, the length of the slot's piece. If repeated, the SPECs run one after the other."`
 	Upload   []string `sep:"none" placeholder:"OFFSET:FILE[:FORMAT]" help:"Copy a file to a word offset of the window beforehand. FORMAT is bytes (raw; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
 	Download []string `sep:"none" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Print words of the window afterwards. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
@@ -37,7 +39,7 @@ func (c *execCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	std.In = terminal.Interruptible(ctx, std.In)
-	set, err := c.opcodeFlags.load()
+	set, err := slots.LoadOpcodes(c.Opcodes.Dir)
 	if err != nil {
 		return err
 	}
@@ -45,19 +47,19 @@ func (c *execCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	device, err := c.glFlags.open(log)
+	device, err := c.GL.Open(log)
 	if err != nil {
 		return err
 	}
 	defer device.Close()
-	if err := set.compile(device); err != nil {
+	if err := set.Compile(device); err != nil {
 		return err
 	}
 	if limit := device.StorageBlockLimit(); int64(c.Window)*ring.WordBytes > limit {
 		return fmt.Errorf("--window %d takes %d bytes, the device's storage blocks end at %d: at most %d words", c.Window, int64(c.Window)*ring.WordBytes, limit, limit/ring.WordBytes)
 	}
 	cfg := megakernel.DefaultConfig()
-	cfg.MaxQueues, cfg.HeapWords, cfg.WindowWords, cfg.Catalog = 1, c.Window, c.Window, set.catalog
+	cfg.MaxQueues, cfg.HeapWords, cfg.WindowWords, cfg.Catalog = 1, c.Window, c.Window, set.Catalog
 	engine, err := megakernel.New(device, cfg)
 	if err != nil {
 		return err
@@ -71,7 +73,7 @@ func (c *execCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		return err
 	}
 	if c.Verify {
-		if err := job.verify(set.catalog); err != nil {
+		if err := job.verify(set.Catalog); err != nil {
 			return err
 		}
 		fmt.Fprintf(std.Err, "verified: %d words of the window and %d results are those of the Go references\n", len(job.after), job.slots())
@@ -85,8 +87,8 @@ func (c *execCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 // job is what an exec command line asks for, and what came of it.
 type job struct {
 	before    []uint32 // the window as uploaded
-	groups    []slotGroup
-	downloads []download
+	groups    []slots.Group
+	downloads []slots.Download
 	results   bool
 	geometry  policy.Geometry
 
@@ -104,7 +106,7 @@ type job struct {
 const maxExecWindow = 1 << 29
 
 // job reads the command line and the files it names.
-func (c *execCmd) job(set *opcodeSet, std terminal.Stdio) (*job, error) {
+func (c *execCmd) job(set *slots.Opcodes, std terminal.Stdio) (*job, error) {
 	if c.Window < 1 || c.Window > maxExecWindow {
 		return nil, fmt.Errorf("--window %d: want 1 to %d words", c.Window, maxExecWindow)
 	}
@@ -113,14 +115,14 @@ func (c *execCmd) job(set *opcodeSet, std terminal.Stdio) (*job, error) {
 		return nil, fmt.Errorf("--geometry %s: want invocations x workgroups x positions, as in 64x64x64", c.Geometry)
 	}
 	for _, spec := range c.Upload {
-		if err := upload(spec, std.In, j.before); err != nil {
+		if err := slots.Upload(spec, std.In, j.before); err != nil {
 			return nil, fmt.Errorf("--upload %s: %w", spec, err)
 		}
 	}
 	for _, spec := range c.Download {
-		d, err := parseDownload(spec)
+		d, err := slots.ParseDownload(spec)
 		if err == nil {
-			err = d.fits(c.Window)
+			err = d.Fits(c.Window)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--download %s: %w", spec, err)
@@ -128,7 +130,7 @@ func (c *execCmd) job(set *opcodeSet, std terminal.Stdio) (*job, error) {
 		j.downloads = append(j.downloads, d)
 	}
 	var err error
-	j.groups, err = parseGroups(c.Slots, ring.PriorityNormal, set)
+	j.groups, err = slots.Parse(c.Slots, ring.PriorityNormal, set)
 	return j, err
 }
 
@@ -136,7 +138,7 @@ func (c *execCmd) job(set *opcodeSet, std terminal.Stdio) (*job, error) {
 func (j *job) slots() int {
 	n := 0
 	for i := range j.groups {
-		n += len(j.groups[i].slots)
+		n += len(j.groups[i].Slots)
 	}
 	return n
 }
@@ -162,9 +164,9 @@ func (j *job) run(ctx context.Context, e *megakernel.Engine) error {
 // execBatch is the most slots the command submits at a time.
 const execBatch = 1 << 16
 
-func (j *job) runGroup(ctx context.Context, e *megakernel.Engine, g *slotGroup) error {
+func (j *job) runGroup(ctx context.Context, e *megakernel.Engine, g *slots.Group) error {
 	first := uint32(0)
-	for part := range slices.Chunk(g.slots, execBatch) {
+	for part := range slices.Chunk(g.Slots, execBatch) {
 		// The engine owns what is submitted; the reference needs the slots again.
 		batch := megakernel.Batch{ID: fmt.Sprint(first), Slots: slices.Clone(part), WantResults: true}
 		if err := e.Submit(execQueue, batch); err != nil {
@@ -183,7 +185,7 @@ func (j *job) runGroup(ctx context.Context, e *megakernel.Engine, g *slotGroup) 
 const maxIdleLaunches = 2 * kernel.MaxAttempts
 
 // drain launches until nothing is pending.
-func (j *job) drain(ctx context.Context, e *megakernel.Engine, g *slotGroup, first uint32) error {
+func (j *job) drain(ctx context.Context, e *megakernel.Engine, g *slots.Group, first uint32) error {
 	idle := 0 // launches in a row that finished no slot
 	for e.Pending(execQueue) > 0 {
 		if idle > maxIdleLaunches {
@@ -206,9 +208,9 @@ func (j *job) drain(ctx context.Context, e *megakernel.Engine, g *slotGroup, fir
 			idle = 0
 		}
 		for _, done := range report.Finished {
-			g.results = append(g.results, done.Results...)
+			g.Results = append(g.Results, done.Results...)
 			for _, f := range done.Faults {
-				g.faults = append(g.faults, megakernel.SlotFault{Index: first + f.Index, Code: f.Code})
+				g.Faults = append(g.Faults, megakernel.SlotFault{Index: first + f.Index, Code: f.Code})
 				j.faulted++
 			}
 		}
@@ -223,7 +225,7 @@ const shownFaults = 5
 func (j *job) summary(out io.Writer, renderer string) {
 	var opcodes []string
 	for i := range j.groups {
-		opcodes = append(opcodes, fmt.Sprintf("%s ×%d", j.groups[i].opcode, len(j.groups[i].slots)))
+		opcodes = append(opcodes, fmt.Sprintf("%s ×%d", j.groups[i].Opcode, len(j.groups[i].Slots)))
 	}
 	launches := "1 launch"
 	if j.launches != 1 {
@@ -242,13 +244,13 @@ func (j *job) summary(out io.Writer, renderer string) {
 	}
 	for i := range j.groups {
 		g := &j.groups[i]
-		slices.SortFunc(g.faults, func(a, b megakernel.SlotFault) int { return int(a.Index) - int(b.Index) })
-		for n, f := range g.faults {
+		slices.SortFunc(g.Faults, func(a, b megakernel.SlotFault) int { return int(a.Index) - int(b.Index) })
+		for n, f := range g.Faults {
 			if n == shownFaults {
-				fmt.Fprintf(out, "and %d more slots of %s\n", len(g.faults)-n, g.opcode)
+				fmt.Fprintf(out, "and %d more slots of %s\n", len(g.Faults)-n, g.Opcode)
 				break
 			}
-			fmt.Fprintf(out, "fault: slot %d of %s, arguments %v: %s\n", f.Index, g.opcode, g.slots[f.Index].Args, f.Code)
+			fmt.Fprintf(out, "fault: slot %d of %s, arguments %v: %s\n", f.Index, g.Opcode, g.Slots[f.Index].Args, f.Code)
 		}
 	}
 }
@@ -257,14 +259,14 @@ func (j *job) summary(out io.Writer, renderer string) {
 func (j *job) print(out io.Writer) error {
 	for i := range j.groups {
 		if j.results {
-			all := download{format: "u32"}
-			if err := all.print(out, j.groups[i].results); err != nil {
+			all := slots.Download{Format: "u32"}
+			if err := all.Print(out, j.groups[i].Results); err != nil {
 				return err
 			}
 		}
 	}
 	for _, d := range j.downloads {
-		if err := d.print(out, j.after[d.offset:d.offset+d.count]); err != nil {
+		if err := d.Print(out, j.after[d.Offset:d.Offset+d.Count]); err != nil {
 			return err
 		}
 	}
@@ -290,21 +292,21 @@ func (j *job) verify(catalog *kernel.Catalog) error {
 	for i := range j.groups {
 		g := &j.groups[i]
 		faults := make(map[uint32]ring.FaultCode)
-		for _, f := range g.faults {
+		for _, f := range g.Faults {
 			faults[f.Index] = f.Code
 		}
-		for n := range g.slots {
-			s := g.slots[n]
+		for n := range g.Slots {
+			s := g.Slots[n]
 			s.Sequence = sequence
 			sequence++
 			fault, result, known := catalog.Execute(&s, window)
 			switch {
 			case !known:
-				return fmt.Errorf("opcode %s has no Go reference to verify with; --verify needs one", g.opcode)
+				return fmt.Errorf("opcode %s has no Go reference to verify with; --verify needs one", g.Opcode)
 			case fault != faults[uint32(n)]:
-				note("slot %d of %s ended in %q, the reference in %q", n, g.opcode, faults[uint32(n)], fault)
-			case result != g.results[n]:
-				note("slot %d of %s has result %d, the reference %d", n, g.opcode, g.results[n], result)
+				note("slot %d of %s ended in %q, the reference in %q", n, g.Opcode, faults[uint32(n)], fault)
+			case result != g.Results[n]:
+				note("slot %d of %s has result %d, the reference %d", n, g.Opcode, g.Results[n], result)
 			}
 		}
 	}

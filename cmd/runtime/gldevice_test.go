@@ -6,12 +6,11 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/texttest"
@@ -53,7 +52,7 @@ func TestAnEmbeddedServerIsTheBusThatOthersReachByItsAddress(t *testing.T) {
 		return args.busName()
 	}
 	embedded := bus(runCmd{Listen: "127.0.0.1:4222"})
-	if other := bus(runCmd{natsFlags: natsFlags{URL: "nats://127.0.0.1:4222"}}); embedded == "" || embedded != other {
+	if other := bus(runCmd{NATS: option.NATS{URL: "nats://127.0.0.1:4222"}}); embedded == "" || embedded != other {
 		t.Errorf("embedded it is %q, by its address %q", embedded, other)
 	}
 	for _, listen := range []string{"127.0.0.1:4223", "127.0.0.1:0", "nonsense"} {
@@ -64,28 +63,28 @@ func TestAnEmbeddedServerIsTheBusThatOthersReachByItsAddress(t *testing.T) {
 }
 
 func TestDefaultWorkerNamesTheDeviceThatWasSelected(t *testing.T) {
-	device := openGL(t, &glFlags{GL: "auto"})
-	host := workerName()
+	device := openGL(t, &option.GL{Backend: "auto"})
+	host := option.HostName()
 	for selected, want := range map[string]string{
 		"":                        host,
 		"0":                       host + "-gpu0",
 		"/dev/dri/renderD128":     host + "-gpurenderD128",
 		strings.Repeat("long", 9): host + "-gpu" + strings.Repeat("long", 9),
 	} {
-		f := glFlags{Device: selected}
-		got := f.defaultWorker(device)
+		f := option.GL{Device: selected}
+		got := f.DefaultWorker(device)
 		if device.Info().Software && got != want && len(host)+len(want) < 64 || len(got) > 64 {
 			t.Errorf("--device %q: %q, want %q", selected, got, want)
 		}
 	}
-	f := glFlags{Device: "0"}
-	if got := f.defaultWorker(nil); got != host {
+	f := option.GL{Device: "0"}
+	if got := f.DefaultWorker(nil); got != host {
 		t.Errorf("without a device: %q", got)
 	}
 }
 
 func TestUnknownDeviceIsAnErrorThatListsTheDevices(t *testing.T) {
-	device := openGL(t, &glFlags{GL: "auto", Device: "0"})
+	device := openGL(t, &option.GL{Backend: "auto", Device: "0"})
 	for _, args := range [][]string{
 		{"run", "--device", "77", "--listen", "127.0.0.1:0"},
 		{"demo", "--device", "77"},
@@ -101,7 +100,7 @@ func TestUnknownDeviceIsAnErrorThatListsTheDevices(t *testing.T) {
 }
 
 func TestDoctorListsDevices(t *testing.T) {
-	device := openGL(t, &glFlags{GL: "auto", Device: "0"})
+	device := openGL(t, &option.GL{Backend: "auto", Device: "0"})
 	var out bytes.Buffer
 	if code := execute(t.Context(), []string{"doctor"}, terminal.Stdio{Out: &out, Err: &out}); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -112,28 +111,13 @@ func TestDoctorListsDevices(t *testing.T) {
 }
 
 // openGL opens a device for a test, or skips as requireGL does.
-func openGL(t *testing.T, f *glFlags) *glcompute.Device {
+func openGL(t *testing.T, f *option.GL) *glcompute.Device {
 	t.Helper()
 	requireGL(t)
-	device, err := f.open(slog.New(slog.DiscardHandler))
+	device, err := f.Open(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { device.Close() })
 	return device
-}
-
-func TestWhereMesasTableHasNoPlaceThereIsNoCache(t *testing.T) {
-	t.Setenv("MESA_SHADER_CACHE_DIR", "")
-	t.Setenv("MESA_SHADER_CACHE_DISABLE", "")
-	inTheWay := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("XDG_CACHE_HOME", inTheWay)
-	var log strings.Builder
-	mesaCache(slog.New(slog.NewTextHandler(&log, nil)))
-	if os.Getenv("MESA_SHADER_CACHE_DISABLE") != "true" || !strings.Contains(log.String(), "not used") {
-		t.Errorf("the cache is not disabled: %q", log.String())
-	}
 }

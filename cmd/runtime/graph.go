@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/graph"
@@ -131,11 +132,11 @@ func sizeOf(p graph.Pair) string {
 
 // graphLoadCmd puts a graph on the device of a running worker.
 type graphLoadCmd struct {
-	queueFlags `set:"timeout=5m"`
-	Name       string `arg:"" help:"Name of the graph on the worker. It replaces a graph of that name."`
-	File       string `arg:"" type:"existingfile" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
-	Directed   bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
-	Loops      bool   `help:"Keep edges from a node to itself."`
+	option.Target `set:"timeout=5m"`
+	Name          string `arg:"" help:"Name of the graph on the worker. It replaces a graph of that name."`
+	File          string `arg:"" type:"existingfile" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
+	Directed      bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
+	Loops         bool   `help:"Keep edges from a node to itself."`
 }
 
 func (c *graphLoadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
@@ -151,7 +152,7 @@ func (c *graphLoadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 	if size := info.Size(); size > natsio.MaxGraphFile {
 		return fmt.Errorf("%s has %d bytes, %d may go to a worker; convert it, or pack it with gzip", c.File, size, natsio.MaxGraphFile)
 	}
-	return c.with(ctx, "ringmaster graph load", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster graph load", log, func(ctx context.Context, conn *natsio.Conn) error {
 		if err := client.LoadGraph(ctx, conn, c.Worker, c.Queue, c.Name, f, client.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
 			return err
 		}
@@ -162,12 +163,12 @@ func (c *graphLoadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 
 // graphListCmd lists the graphs of a queue.
 type graphListCmd struct {
-	queueFlags `set:"timeout=5m"`
-	JSON       bool `name:"json" help:"Print the list as JSON."`
+	option.Target `set:"timeout=5m"`
+	JSON          bool `name:"json" help:"Print the list as JSON."`
 }
 
 func (c *graphListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	return c.with(ctx, "ringmaster graph list", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster graph list", log, func(ctx context.Context, conn *natsio.Conn) error {
 		answer, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphList})
 		if err != nil {
 			return err
@@ -181,7 +182,7 @@ func (c *graphListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 		}
 		cells := make([][]string, len(rows))
 		for i, g := range rows {
-			cells[i] = []string{text.Plain(g.Name), text.Grouped(g.Nodes), text.Grouped(g.Edges), yesNo(g.Directed), yesNo(g.Weighted), text.Grouped(g.Bytes)}
+			cells[i] = []string{text.Plain(g.Name), text.Grouped(g.Nodes), text.Grouped(g.Edges), text.YesNo(g.Directed), text.YesNo(g.Weighted), text.Grouped(g.Bytes)}
 		}
 		_, err = fmt.Fprint(std.Out, text.Table([]string{"NAME", "NODES", "EDGES", "DIRECTED", "WEIGHTED", "BYTES"}, cells))
 		return err
@@ -190,12 +191,12 @@ func (c *graphListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 
 // graphDropCmd frees a graph on a worker.
 type graphDropCmd struct {
-	queueFlags `set:"timeout=5m"`
-	Name       string `arg:"" help:"Name of the graph."`
+	option.Target `set:"timeout=5m"`
+	Name          string `arg:"" help:"Name of the graph."`
 }
 
 func (c *graphDropCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	return c.with(ctx, "ringmaster graph drop", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster graph drop", log, func(ctx context.Context, conn *natsio.Conn) error {
 		if _, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphDrop, Name: c.Name}); err != nil {
 			return err
 		}
@@ -206,7 +207,7 @@ func (c *graphDropCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 
 // runOnWorker runs an algorithm over a graph that is on a worker's device, and returns the
 // worker's report. If values are wanted, it also returns those and a graph with the nodes' names.
-func runOnWorker(ctx context.Context, conn *natsio.Conn, q *queueFlags, name string, spec *graphs.Spec, wanted bool) (*graphs.Report, *graph.Graph, []uint32, error) {
+func runOnWorker(ctx context.Context, conn *natsio.Conn, q *option.Target, name string, spec *graphs.Spec, wanted bool) (*graphs.Report, *graph.Graph, []uint32, error) {
 	fail := func(err error) (*graphs.Report, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
 	request := telemetry.GraphRequest{
 		Name: name, Algorithm: spec.Algorithm, Topology: spec.Topology, DecideHost: spec.DecideHost, Budget: spec.Budget, HitCapacity: spec.HitCapacity,

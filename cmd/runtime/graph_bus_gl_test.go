@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -30,9 +31,9 @@ type graphBus struct {
 
 func newGraphBus(t *testing.T, args ...string) *graphBus {
 	b := &graphBus{t: t, served: serve(t, args...), records: make(chan telemetry.Record, 1024), recommendations: make(chan telemetry.Recommendation, 1024)}
-	flags := natsFlags{URL: b.served.url, Prefix: "ringmaster.v1"}
+	flags := option.NATS{URL: b.served.url, Prefix: "ringmaster.v1"}
 	var err error
-	if b.conn, err = flags.dial(t.Context(), "test", newLogger(io.Discard, "error", "text")); err != nil {
+	if b.conn, err = flags.Dial(t.Context(), "test", newLogger(io.Discard, "error", "text")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.conn.Close)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -24,8 +25,8 @@ func (painter) Answer(_ context.Context, _ string, r *telemetry.GraphRequest) er
 
 func TestWhatAWorkerSaysOfGraphsIsNothingThatATerminalObeys(t *testing.T) {
 	s := serve(t, "--decide-only")
-	flags := natsFlags{URL: s.url, Prefix: "ringmaster.v1"}
-	conn, err := flags.dial(t.Context(), "test", newLogger(io.Discard, "error", "text"))
+	flags := option.NATS{URL: s.url, Prefix: "ringmaster.v1"}
+	conn, err := flags.Dial(t.Context(), "test", newLogger(io.Discard, "error", "text"))
 	if err != nil {
 		t.Fatal(err)
 	}

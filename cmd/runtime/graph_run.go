@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/graph"
@@ -24,11 +25,11 @@ import (
 
 // graphRunCmd runs an algorithm over a graph.
 type graphRunCmd struct {
-	glFlags
-	natsFlags
+	option.GL
+	option.NATS
 	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach,flow,join" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node. flow: which facts of --facts arrive at a node. join: what the file of --join says."`
 	graphInput
-	programFlags
+	option.Programs
 	Join        string        `placeholder:"FILE" help:"GLSL file: what travels along an edge, and how a node combines it; see docs/opcodes.md."`
 	Facts       string        `placeholder:"FILE" help:"Facts that each node generates and kills, in lines NODE [entry a,b] [gen c] [kill d]; see docs/graphs.md."`
 	Source      []uint64      `placeholder:"N" help:"Node to start from, as the file calls it; reach takes up to 32."`
@@ -175,7 +176,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, spec *graphs.Sp
 	if c.Engine == "reference" {
 		return graphs.Reference(p, spec, passes), nil
 	}
-	device, err := c.open(log)
+	device, err := c.Open(log)
 	if err != nil {
 		return nil, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
 	}
@@ -184,7 +185,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, spec *graphs.Sp
 	if err != nil {
 		return nil, err
 	}
-	binaries := c.binaries(log)
+	binaries := c.Binaries(log)
 	if binaries != nil {
 		defer binaries.Close()
 	}
@@ -220,8 +221,8 @@ func (c *graphRunCmd) runRemote(ctx context.Context, spec *graphs.Spec, std term
 	case c.Verify || c.Timed || c.Generate != "" || c.Weights > 0 || c.Directed || c.Reverse || c.Loops || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
 		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --weights, --directed, --reverse, --loops, --engine, --policy and --decisions; the worker has --decision-log")
 	}
-	q := queueFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}
-	return q.with(ctx, "ringmaster graph run", log, func(ctx context.Context, conn *natsio.Conn) error {
+	q := option.Target{NATS: c.NATS, Worker: c.Worker, Queue: c.Queue, Timeout: c.Timeout}
+	return q.With(ctx, "ringmaster graph run", log, func(ctx context.Context, conn *natsio.Conn) error {
 		report, g, values, err := runOnWorker(ctx, conn, &q, c.File, spec, c.Out != "")
 		if err != nil {
 			return err

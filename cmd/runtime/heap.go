@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -17,8 +19,8 @@ type heapCmd struct {
 }
 
 type heapUploadCmd struct {
-	queueFlags `set:"timeout=30s"`
-	Files      []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File, and the word offset it goes to. FORMAT is bytes (copied as they are; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
+	option.Target `set:"timeout=30s"`
+	Files         []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File, and the word offset it goes to. FORMAT is bytes (copied as they are; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
 }
 
 func (c *heapUploadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
@@ -28,13 +30,13 @@ func (c *heapUploadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.L
 	}
 	var pieces []piece
 	for _, spec := range c.Files {
-		offset, words, err := readUpload(spec, std.In, maxUpload)
+		offset, words, err := slots.ReadUpload(spec, std.In, maxUpload)
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec, err)
 		}
 		pieces = append(pieces, piece{offset, words})
 	}
-	return c.with(ctx, "ringmaster heap upload", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster heap upload", log, func(ctx context.Context, conn *natsio.Conn) error {
 		var first uint64
 		for _, p := range pieces {
 			epoch, err := client.Upload(ctx, conn, c.Worker, c.Queue, p.offset, p.words)
@@ -54,29 +56,29 @@ func (c *heapUploadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.L
 }
 
 type heapDownloadCmd struct {
-	queueFlags `set:"timeout=30s"`
-	Words      []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
+	option.Target `set:"timeout=30s"`
+	Words         []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
 }
 
 func (c *heapDownloadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	var list []download
+	var list []slots.Download
 	for _, spec := range c.Words {
-		d, err := parseDownload(spec)
-		if err == nil && d.count > maxUpload {
-			err = fmt.Errorf("%d words, at most %d", d.count, maxUpload)
+		d, err := slots.ParseDownload(spec)
+		if err == nil && d.Count > maxUpload {
+			err = fmt.Errorf("%d words, at most %d", d.Count, maxUpload)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec, err)
 		}
 		list = append(list, d)
 	}
-	return c.with(ctx, "ringmaster heap download", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster heap download", log, func(ctx context.Context, conn *natsio.Conn) error {
 		for _, d := range list {
-			words := make([]uint32, d.count)
-			if err := client.Download(ctx, conn, c.Worker, c.Queue, d.offset, words); err != nil {
+			words := make([]uint32, d.Count)
+			if err := client.Download(ctx, conn, c.Worker, c.Queue, d.Offset, words); err != nil {
 				return err
 			}
-			if err := d.print(std.Out, words); err != nil {
+			if err := d.Print(std.Out, words); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -51,7 +52,7 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	conn, err := natsio.Connect((&natsFlags{URL: s.url, Prefix: telemetry.DefaultPrefix}).config("test", slog.New(slog.DiscardHandler)))
+	conn, err := natsio.Connect((&option.NATS{URL: s.url, Prefix: telemetry.DefaultPrefix}).Config("test", slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}

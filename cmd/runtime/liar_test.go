@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/texttest"
@@ -67,7 +68,7 @@ type liar struct {
 
 func newLiar(t *testing.T, url string) *liar {
 	t.Helper()
-	conn, err := natsio.Connect((&natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}).config("liar", quietLog))
+	conn, err := natsio.Connect((&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Config("liar", quietLog))
 	if err != nil {
 		t.Fatal(err)
 	}

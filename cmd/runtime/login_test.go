@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry/access"
 )
 
@@ -30,7 +31,7 @@ func allRefused(t *testing.T, name, words string, login ...string) {
 		if got.code != exitRefused || !strings.Contains(got.err, "NATS refuses this login") || !strings.Contains(got.err, words) {
 			t.Errorf("%s: %s: exit code %d, %s", name, command, got.code, got.err)
 		}
-		if took := time.Since(begin); took > dialPatience {
+		if took := time.Since(begin); took > option.DialPatience {
 			t.Errorf("%s: %s took %v", name, command, took)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
@@ -22,8 +23,8 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	t.Parallel() // it waits for deliveries most of its time
 	requireGL(t)
 	url := serverOf(t)
-	flags := natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}
-	conn, err := flags.dial(t.Context(), "test client", quietLog)
+	flags := option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}
+	conn, err := flags.Dial(t.Context(), "test client", quietLog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +74,9 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 }
 
 // dies takes the work of worker w1 once and ends without an outcome.
-func dies(t *testing.T, flags natsFlags) {
+func dies(t *testing.T, flags option.NATS) {
 	t.Helper()
-	conn, err := flags.dial(t.Context(), "test worker", quietLog)
+	conn, err := flags.Dial(t.Context(), "test worker", quietLog)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
@@ -22,7 +23,7 @@ import (
 
 // publishCmd publishes telemetry and announcements, and with --work the trace's work.
 type publishCmd struct {
-	natsFlags
+	option.NATS
 	Worker string        `default:"${hostname}" help:"Worker that the telemetry is about."`
 	Queue  string        `placeholder:"NAME" help:"Queue for lines from standard input that name none."`
 	Source string        `arg:"" optional:"" enum:"trace,-" default:"-" help:"- reads JSON lines from standard input, one record per line, with the field names of the wire; a record of kind worker announces a device. trace replays the bundled trace."`
@@ -45,7 +46,7 @@ func (c *publishCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logg
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
 	}
-	return c.with(ctx, "ringmaster publish", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster publish", log, func(ctx context.Context, conn *natsio.Conn) error {
 		if c.Source == "trace" {
 			return c.trace(ctx, conn, std)
 		}
@@ -212,7 +213,7 @@ func (l *lineSender) send(line []byte) error {
 	if err := l.publisher.Report(l.cmd.Worker, queue, &l.record); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), option.DialPatience)
 	defer cancel()
 	if err := l.publisher.Flush(ctx); err != nil {
 		return fmt.Errorf("not published: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/cmd/runtime/audit"
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry/decisionlog"
@@ -18,30 +19,9 @@ import (
 	"ringmaster/telemetry/natsio/decided"
 )
 
-// decisionLogFlags say where decisions are logged for replay.
-type decisionLogFlags struct {
-	DecisionLog      string `env:"RINGMASTER_DECISION_LOG" placeholder:"FILE" help:"Log every decision, and every level of graph jobs, to FILE for ringmaster replay. Decisions are in the stream of decisions besides, where the server has JetStream."`
-	DecisionLogBytes int64  `default:"268435456" env:"RINGMASTER_DECISION_LOG_BYTES" help:"Most bytes that the decision log takes. The oldest half is dropped first: FILE is renamed to FILE.1."`
-}
-
-func (f *decisionLogFlags) config() decisions.Config {
-	return decisions.Config{File: f.DecisionLog, MaxBytes: f.DecisionLogBytes, Software: version}
-}
-
-// decidedFlags bound the stream of decisions.
-type decidedFlags struct {
-	DecidedBytes    int64         `placeholder:"N" env:"RINGMASTER_DECIDED_BYTES" help:"Most bytes of the stream of decisions; the oldest go first (default: 1 GiB, or what the stream has that is there)."`
-	DecidedPerQueue int64         `placeholder:"N" env:"RINGMASTER_DECIDED_PER_QUEUE" help:"How many of its newest decisions a queue has in the stream (default: 1000, or what the stream has)."`
-	DecidedAge      time.Duration `placeholder:"TIME" env:"RINGMASTER_DECIDED_AGE" help:"How long a decision is in the stream (default: 168h, or what the stream has). A queue that is idle for longer begins anew."`
-}
-
-func (f *decidedFlags) bounds() decided.Bounds {
-	return decided.Bounds{MaxBytes: f.DecidedBytes, PerQueue: f.DecidedPerQueue, MaxAge: f.DecidedAge}
-}
-
 // replayCmd makes the decisions of a log again.
 type replayCmd struct {
-	natsFlags
+	option.NATS
 	Log     string `arg:"" optional:"" name:"file" help:"Decision log; - is standard input. FILE.1, if it exists, is read before FILE."`
 	Stream  bool   `help:"Read the stream of decisions, of all processes."`
 	Policy  string `enum:"logged,standard,reference" default:"logged" help:"Ask this policy, standard or reference, instead of the logged one: the differences are the result, and the exit code is 0."`
@@ -66,7 +46,7 @@ func (c *replayCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 		return terminal.ExitCode(2)
 	}
 	if c.Stream {
-		return c.with(ctx, "ringmaster replay", log, func(ctx context.Context, conn *natsio.Conn) error {
+		return c.With(ctx, "ringmaster replay", log, func(ctx context.Context, conn *natsio.Conn) error {
 			return c.read(decisions.FromStream(ctx, conn), std)
 		})
 	}
@@ -84,7 +64,7 @@ func (c *replayCmd) read(source *decisions.Source, std terminal.Stdio) error {
 	}
 	q := decisions.Question{Name: c.Policy}
 	if c.Policy != "logged" {
-		cfg := (&policyFlags{Policy: c.Policy}).config()
+		cfg := (&option.Policy{Name: c.Policy}).Config()
 		q.Policy = &cfg
 	}
 	same, err := decisions.Replay(out, source, q)
@@ -96,7 +76,7 @@ func (c *replayCmd) read(source *decisions.Source, std terminal.Stdio) error {
 
 // auditCmd checks the stream of decisions.
 type auditCmd struct {
-	natsFlags
+	option.NATS
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
 	Timeout time.Duration `default:"5m" help:"Longest wait for all of it."`
 }
@@ -112,7 +92,7 @@ The exit code is 0 if the stream is whole, and 1 if it is not or nothing is in i
 func (c *auditCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	return c.with(ctx, "ringmaster audit", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster audit", log, func(ctx context.Context, conn *natsio.Conn) error {
 		var checker audit.Checker
 		err := decided.Read(ctx, conn, func(m decided.Message) error {
 			if m.Err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
@@ -90,7 +91,7 @@ func announce(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	publisher.Announce("w1", &testWorker)
-	ctx, cancel := context.WithTimeout(t.Context(), dialPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), option.DialPatience)
 	defer cancel()
 	if err := publisher.Close(ctx); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 )
 
@@ -30,8 +31,8 @@ func TestAContextWithInboxesOfItsOwnIsAnswered(t *testing.T) {
 	defer server.Shutdown()
 	s := serveWith(t, "--decide-only", "--context", contextOf(t, server.URL(), "_INBOX_run"), "--reply-prefix", "_INBOX_a", "--reply-prefix", "_INBOX_b")
 	for inbox, answered := range map[string]bool{"_INBOX_a": true, "_INBOX_b": true, "_INBOX_run": true, "_INBOX_c": false} {
-		flags := natsFlags{Context: contextOf(t, server.URL(), inbox), Prefix: telemetry.DefaultPrefix}
-		conn, err := flags.dial(t.Context(), "test", quietLog)
+		flags := option.NATS{Context: contextOf(t, server.URL(), inbox), Prefix: telemetry.DefaultPrefix}
+		conn, err := flags.Dial(t.Context(), "test", quietLog)
 		if err != nil {
 			t.Fatal(err)
 		}

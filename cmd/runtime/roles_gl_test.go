@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio/decided"
 )
@@ -28,8 +29,8 @@ func TestExecuteOnlyLaunchesWhatOthersDecide(t *testing.T) {
 			t.Fatalf("submit: exit code %d, %s", got.code, got.err)
 		}
 	}
-	flags := natsFlags{URL: url, Prefix: "ringmaster.v1"}
-	conn, err := flags.dial(t.Context(), "test", quietLog)
+	flags := option.NATS{URL: url, Prefix: "ringmaster.v1"}
+	conn, err := flags.Dial(t.Context(), "test", quietLog)
 	if err != nil {
 		t.Fatal(err)
 	}

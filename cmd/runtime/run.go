@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
-	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/embedded"
@@ -27,16 +28,16 @@ import (
 
 // runCmd serves until it is told to stop.
 type runCmd struct {
-	natsFlags
-	glFlags
-	policyFlags
-	decisionLogFlags
-	decidedFlags
-	opcodeFlags
-	programFlags
-	leaseFlags
-	ringFlags
-	autotuneFlags
+	option.NATS
+	option.GL
+	option.Policy
+	option.DecisionLog
+	option.Decided
+	option.Opcodes
+	option.Programs
+	option.Lease
+	option.Ring
+	option.Autotune
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
 	ExecuteOnly bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
@@ -51,21 +52,9 @@ type runCmd struct {
 	Replicas    int           `placeholder:"N" env:"RINGMASTER_REPLICAS" help:"How many servers of a cluster keep each stream, 1 to 5 (default: 3 on a cluster of three or more servers, else 1)."`
 	ReplyPrefix []string      `name:"reply-prefix" placeholder:"PREFIX" env:"RINGMASTER_REPLY_PREFIX" help:"Answer requests whose reply subjects begin with PREFIX, as inbox_prefix of a NATS context has it; may be given several times (default: _INBOX). This user's own inboxes are always answered, and no other subjects."`
 	ShareDevice bool          `name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
-	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
+	Memory      option.Memory `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
 	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
-}
-
-// policyFlags choose the policy.
-type policyFlags struct {
-	Policy string `enum:"standard,reference" default:"standard" env:"RINGMASTER_POLICY" help:"Launch policy: standard, or reference, which reproduces vyre 0.6 number by number."`
-}
-
-func (f *policyFlags) config() policy.Config {
-	if f.Policy == "reference" {
-		return policy.Reference()
-	}
-	return policy.Standard()
 }
 
 // keepDone are the values of --done-stream.
@@ -77,11 +66,11 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	if err := c.check(); err != nil {
 		return err
 	}
-	opcodes, err := c.opcodeFlags.load()
+	opcodes, err := slots.LoadOpcodes(c.Opcodes.Dir)
 	if err != nil {
 		return err
 	}
-	limits, err := c.ringFlags.limits(opcodes)
+	limits, err := c.Ring.Limits(opcodes)
 	if err != nil {
 		return err
 	}
@@ -95,7 +84,7 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 		return err
 	}
 	if c.Worker == "" {
-		c.Worker = c.defaultWorker(device)
+		c.Worker = c.DefaultWorker(device)
 	}
 	if device != nil {
 		defer device.Close() // which the node does too
@@ -105,9 +94,9 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 		}
 		defer claim.Release()
 	}
-	bus := c.natsFlags.config("ringmaster run", log)
+	bus := c.NATS.Config("ringmaster run", log)
 	bus.Replicas, bus.ReplyPrefixes = c.Replicas, c.ReplyPrefix
-	if !c.given() {
+	if !c.Given() {
 		server, closed, err := c.embedded(log)
 		if err != nil {
 			return err
@@ -129,37 +118,37 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 
 // claim checks that a device can have the ring that the flags ask for, claims it for this
 // process, and has it compile the operator's opcodes.
-func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.Logger) (*worker.Claim, error) {
-	if err := c.ringFlags.fits(device); err != nil {
+func (c *runCmd) claim(device *glcompute.Device, opcodes *slots.Opcodes, log *slog.Logger) (*worker.Claim, error) {
+	if err := c.Ring.Fits(device); err != nil {
 		return nil, err
 	}
-	claim, err := worker.ClaimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
+	claim, err := worker.ClaimWorker(filepath.Join(option.StateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := opcodes.compile(device); err != nil {
+	if err := opcodes.Compile(device); err != nil {
 		claim.Release()
 		return nil, err
 	}
-	opcodes.log(log)
+	opcodes.Log(log)
 	return claim, nil
 }
 
 // nodeConfig is the node that the flags ask for, on a device that may be nil.
-func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *opcodeSet, limits map[string]megakernel.QueueOptions, log *slog.Logger) worker.Config {
+func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *slots.Opcodes, limits map[string]megakernel.QueueOptions, log *slog.Logger) worker.Config {
 	cfg := worker.Config{
-		NATS: bus, Policy: c.policyFlags.config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
-		Decisions: c.decisionLogFlags.config(), Stored: c.decidedFlags.bounds(),
+		NATS: bus, Policy: c.Policy.Config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
+		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
-	cfg.Autotuner, cfg.Memory = c.autotuneFlags.tuning(log)
+	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
 	if device == nil {
 		return cfg
 	}
 	cfg.Device, cfg.ExecuteOnly = device, c.ExecuteOnly
 	cfg.Engine = worker.EngineConfig{
-		Catalog: opcodes.catalog, Binaries: c.binaries(log), Mode: c.launchMode(device), LeaseDuration: c.LeaseDuration,
+		Catalog: opcodes.Catalog, Binaries: c.Binaries(log), Mode: c.LaunchMode(device), LeaseDuration: c.Lease.Duration,
 		Windows: c.Windows, WindowWords: c.WindowWords, Limits: limits,
-		Reopen: c.reopen(device.Info(), log), HangAfter: c.HangAfter, Hung: endOnHang(log),
+		Reopen: c.Reopen(device.Info(), log), HangAfter: c.HangAfter, Hung: endOnHang(log),
 	}
 	cfg.MemoryBudget, cfg.Deliveries, cfg.KeepDone = c.Memory.MemoryBudget, c.Deliveries, keepDone[c.DoneStream]
 	cfg.Graphs = func(n *worker.Node, budget uint64) (worker.Graphs, error) {
@@ -199,7 +188,7 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 // logStart tells in one event what serves, and how.
 func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, log *slog.Logger) {
 	event := log.With("version", version, "pid", os.Getpid(), "incarnation", fmt.Sprintf("%x", node.Conn().Incarnation()), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
-		"device", node.DeviceName(), "policy", c.Policy, "autotuner", c.Autotuner.Mode, "decision_log", c.DecisionLog)
+		"device", node.DeviceName(), "policy", c.Policy.Name, "autotuner", c.Tuner.Mode, "decision_log", c.DecisionLog.File)
 	if device == nil {
 		event.Info("serving: decides, executes nothing; stop with SIGTERM")
 		return
@@ -226,7 +215,7 @@ func (c *runCmd) check() error {
 	case !(c.Rate > 0):
 		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
 	}
-	return errors.Join(c.leaseFlags.check(), c.ringFlags.check())
+	return errors.Join(c.Lease.Check(), c.Ring.Check())
 }
 
 // rateLimit is --rate with bursts of twice as many.
@@ -240,8 +229,8 @@ func (c *runCmd) rateLimit() *natsio.RateLimit {
 // other process can know the address in advance.
 func (c *runCmd) busName() string {
 	at := c.Context + c.URL + c.Creds
-	if !c.given() {
-		host, port, err := splitListen(c.Listen)
+	if !c.Given() {
+		host, port, err := option.SplitListen(c.Listen)
 		if err != nil || port == 0 {
 			return ""
 		}
@@ -255,7 +244,7 @@ func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
 	if c.DecideOnly {
 		return nil, nil
 	}
-	device, err := c.glFlags.open(log)
+	device, err := c.GL.Open(log)
 	var unavailable *glcompute.UnavailableError
 	if errors.As(err, &unavailable) {
 		return nil, fmt.Errorf("%w\nTo decide without executing, run with --decide-only; `ringmaster doctor` tries every way and shows the details", err)
@@ -268,14 +257,14 @@ func (c *runCmd) store() string {
 	if c.Store != "" {
 		return c.Store
 	}
-	return filepath.Join(stateDir(), "jetstream")
+	return filepath.Join(option.StateDir(), "jetstream")
 }
 
 // embedded starts a NATS server of the process's own. Its streams are nobody else's meanwhile: two servers that
 // write the same files damage them.
 func (c *runCmd) embedded(log *slog.Logger) (_ *embedded.Server, closed func(), err error) {
 	store := c.store()
-	host, port, err := splitListen(c.Listen)
+	host, port, err := option.SplitListen(c.Listen)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode"
 
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 )
@@ -23,7 +24,7 @@ func TestTextsFromTheBusDoNotReachTheTerminalAsCommands(t *testing.T) {
 	}
 	var err strings.Builder
 	s := submission{std: terminal.Stdio{Err: &err}}
-	s.show(&slotGroup{opcode: "nop"}, &telemetry.Done{Dropped: 1, Error: evil}, nil)
+	s.show(&slots.Group{Opcode: "nop"}, &telemetry.Done{Dropped: 1, Error: evil}, nil)
 	if !strings.Contains(err.String(), "dropped: a\ufffd") || strings.Contains(err.String(), "\x1b") {
 		t.Errorf("%q", err.String())
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -20,9 +22,9 @@ import (
 
 // submitCmd sends work to a running worker and shows what became of it.
 type submitCmd struct {
-	queueFlags `set:"timeout=30s"`
-	opcodeFlags
-	slotFlags
+	option.Target `set:"timeout=30s"`
+	option.Opcodes
+	option.Slots
 	Batch    string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
 	Priority string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
 	Deadline time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
@@ -31,15 +33,14 @@ type submitCmd struct {
 	Wait     bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
 }
 
-// priorityNames are the names of slot priorities, by their number.
-var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
+// slots.Priorities are the names of slot priorities, by their number.
 
 func (c *submitCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	groups, err := c.groups(terminal.Interruptible(ctx, std.In))
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, "ringmaster submit", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster submit", log, func(ctx context.Context, conn *natsio.Conn) error {
 		s, err := newSubmission(ctx, c, conn, std)
 		if err != nil {
 			return err
@@ -63,18 +64,18 @@ func (c *submitCmd) hints() []string {
 }
 
 // groups reads and checks what the command line asks for.
-func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
+func (c *submitCmd) groups(in io.Reader) ([]slots.Group, error) {
 	switch {
 	case c.Batch != "" && !telemetry.ValidToken(c.Batch):
 		return nil, fmt.Errorf("--batch %q: use 1 to %d letters, digits, _ or -", c.Batch, telemetry.MaxToken)
 	case c.Deadline < 0 || c.Deadline > 0 && c.Deadline < time.Millisecond || c.Deadline > math.MaxUint32*time.Millisecond:
 		return nil, fmt.Errorf("--deadline %v: want 1ms to %v", c.Deadline, math.MaxUint32*time.Millisecond)
 	}
-	set, err := c.opcodeFlags.load()
+	set, err := slots.LoadOpcodes(c.Opcodes.Dir)
 	if err != nil {
 		return nil, err
 	}
-	specs, err := c.specs(in)
+	specs, err := c.Slots.Read(in)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
 	if len(specs) > 1 && !c.Wait {
 		return nil, fmt.Errorf("%d SPECs and --no-wait: the SPECs run one after the other, so somebody has to wait; submit one at a time", len(specs))
 	}
-	return parseGroups(specs, uint32(slices.Index(priorityNames, c.Priority)), set)
+	return slots.Parse(specs, uint32(slices.Index(slots.Priorities, c.Priority)), set)
 }
 
 // submission is what a submit command has under way.
@@ -141,10 +142,10 @@ func (s *submission) nobodyServes(ctx context.Context) bool {
 }
 
 // run submits the slots of a group and waits for all of them, if it waits.
-func (s *submission) run(ctx context.Context, g *slotGroup) error {
+func (s *submission) run(ctx context.Context, g *slots.Group) error {
 	batches := make(map[string][]ring.Slot)
 	var order []string
-	for part := range slices.Chunk(g.slots, batchSlots(g.slots)) {
+	for part := range slices.Chunk(g.Slots, batchSlots(g.Slots)) {
 		s.sent++
 		id := s.name
 		if s.sent > 1 {
@@ -158,7 +159,7 @@ func (s *submission) run(ctx context.Context, g *slotGroup) error {
 	}
 	if !s.cmd.Wait {
 		for _, id := range order {
-			fmt.Fprintf(s.std.Err, "batch %s: %d slots of %s are in the stream\n", id, len(batches[id]), g.opcode)
+			fmt.Fprintf(s.std.Err, "batch %s: %d slots of %s are in the stream\n", id, len(batches[id]), g.Opcode)
 		}
 		return nil
 	}

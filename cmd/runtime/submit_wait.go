@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -15,7 +16,7 @@ import (
 
 // wait collects the done records of a group's batches and prints what they say, with
 // the results in the order of the slots.
-func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, batches map[string][]ring.Slot) error {
+func (s *submission) wait(ctx context.Context, g *slots.Group, order []string, batches map[string][]ring.Slot) error {
 	outcomes := make(map[string]*telemetry.Done)
 	err := s.outcomes.Wait(ctx, order, func(d *telemetry.Done) error {
 		if d.WorkSentNs != s.sentNs[d.Batch] {
@@ -42,7 +43,7 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 	if !s.cmd.Results {
 		return nil
 	}
-	all := download{format: "u32"}
+	all := slots.Download{Format: "u32"}
 	var results []uint32
 	for _, id := range order {
 		if d := outcomes[id]; d.Executed > 0 && len(d.Results) == 0 {
@@ -50,7 +51,7 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 		}
 		results = append(results, outcomes[id].Results...)
 	}
-	return all.print(s.std.Out, results)
+	return all.Print(s.std.Out, results)
 }
 
 // impossible says what a done record says that cannot be true of a batch of so many slots, or nil.
@@ -76,13 +77,13 @@ func impossible(d *telemetry.Done, slots int, results bool) error {
 }
 
 // show prints what became of a batch.
-func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
+func (s *submission) show(g *slots.Group, d *telemetry.Done, slots []ring.Slot) {
 	took := ""
 	if d.WorkSentNs > 0 {
 		took = fmt.Sprintf(" after %v", time.Since(time.Unix(0, d.WorkSentNs)).Round(10*time.Microsecond))
 	}
 	fmt.Fprintf(s.std.Err, "batch %s: %d slots of %s: %d executed, %d faulted, %d dropped%s\n",
-		d.Batch, len(slots), g.opcode, d.Executed, d.Faulted, d.Dropped, took)
+		d.Batch, len(slots), g.Opcode, d.Executed, d.Faulted, d.Dropped, took)
 	for _, f := range d.Faults {
 		fmt.Fprintf(s.std.Err, "fault: slot %d, arguments %v: %s\n", f.Index, slots[f.Index].Args, ring.FaultCode(f.Code))
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
@@ -23,10 +25,10 @@ import (
 
 // tuneCmd looks for the best geometry of this machine's ring for a workload.
 type tuneCmd struct {
-	glFlags
-	opcodeFlags
-	tunerCacheFlag
-	slotFlags
+	option.GL
+	option.Opcodes
+	option.TunerCache
+	option.Slots
 	Workload string  `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
 	List     bool    `help:"List the bundled workloads and exit."`
 	Ring     int     `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
@@ -45,7 +47,7 @@ func (c *tuneCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	if err := c.check(); err != nil {
 		return err
 	}
-	set, err := c.opcodeFlags.load()
+	set, err := slots.LoadOpcodes(c.Opcodes.Dir)
 	if err != nil {
 		return err
 	}
@@ -55,22 +57,22 @@ func (c *tuneCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	}
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	device, err := c.glFlags.open(log)
+	device, err := c.GL.Open(log)
 	if err != nil {
 		return err
 	}
 	defer device.Close()
-	if err := set.compile(device); err != nil {
+	if err := set.Compile(device); err != nil {
 		return err
 	}
-	store, err := c.openTuned(set.catalog, device, log)
+	store, err := c.openTuned(set.Catalog, device, log)
 	if err != nil {
 		return err
 	}
 	if store != nil {
 		defer store.Close() // what was put is written already
 	}
-	r, err := newTuneRing(device, set.catalog, load)
+	r, err := newTuneRing(device, set.Catalog, load)
 	if err != nil {
 		return err
 	}
@@ -83,12 +85,12 @@ func (c *tuneCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		return err
 	}
 	result.Device = device.Info().Renderer
-	return errors.Join(err, c.finish(result, r, set.catalog, device, std, store, err == nil))
+	return errors.Join(err, c.finish(result, r, set.Catalog, device, std, store, err == nil))
 }
 
 // check refuses flags that cannot work, before anything is opened.
 func (c *tuneCmd) check() error {
-	own := len(c.Slots) > 0 || c.SlotsFile != ""
+	own := len(c.Slots.Specs) > 0 || c.Slots.File != ""
 	switch {
 	case own && c.Workload != "":
 		return errors.New("tune: --workload is a bundled one and --slots are your own; give one of them")
@@ -107,8 +109,8 @@ func (c *tuneCmd) check() error {
 }
 
 // load makes the slots that the flags ask for.
-func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*trial.Load, error) {
-	specs, err := c.specs(in)
+func (c *tuneCmd) load(set *slots.Opcodes, in io.Reader) (*trial.Load, error) {
+	specs, err := c.Slots.Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
@@ -126,21 +128,21 @@ func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*trial.Load, error) {
 	if c.Ring > 0 {
 		w.Slots = c.Ring
 	}
-	return trial.NewLoad(&w, set.catalog)
+	return trial.NewLoad(&w, set.Catalog)
 }
 
 // ownLoad is a ring of slots made from specs, interleaved evenly: of two groups of 30
 // and 10 slots, every fourth slot is of the second.
-func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load, error) {
-	groups, err := parseGroups(specs, ring.PriorityNormal, set)
+func ownLoad(specs []string, n int, window uint32, set *slots.Opcodes) (*trial.Load, error) {
+	groups, err := slots.Parse(specs, ring.PriorityNormal, set)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", trial.ErrWorkload, err)
 	}
 	var names []string
 	total := 0
 	for i := range groups {
-		names = append(names, groups[i].opcode)
-		total += len(groups[i].slots)
+		names = append(names, groups[i].Opcode)
+		total += len(groups[i].Slots)
 	}
 	if n == 0 {
 		n = total
@@ -154,11 +156,11 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load,
 		// The group that is furthest behind its share is next.
 		next, most := 0, -1.0
 		for k := range groups {
-			if behind := float64(i+1)*float64(len(groups[k].slots))/float64(total) - float64(taken[k]); behind > most {
+			if behind := float64(i+1)*float64(len(groups[k].Slots))/float64(total) - float64(taken[k]); behind > most {
 				next, most = k, behind
 			}
 		}
-		g := groups[next].slots
+		g := groups[next].Slots
 		l.Slots = append(l.Slots, g[taken[next]%len(g)])
 		taken[next]++
 	}

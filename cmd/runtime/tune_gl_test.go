@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
@@ -53,7 +54,7 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 		t.Fatalf("%+v", result)
 	}
 	// A launch report as a worker with this device has it, at a geometry of its own.
-	device := openGL(t, &glFlags{GL: "auto"})
+	device := openGL(t, &option.GL{Backend: "auto"})
 	worker := worker.Announcement(device, nil)
 	standard := policy.Standard()
 	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&standard), Limits: megakernel.LimitsOf(device), Device: actors.IdentityOf(&worker), Memory: remembered{t, dir}}
@@ -146,8 +147,8 @@ func TestTuneSaysWhyAWorkloadCannotBeTunedFor(t *testing.T) {
 }
 
 func TestTheRingRunsAnyGeometryOfItsSpace(t *testing.T) {
-	device := openGL(t, &glFlags{GL: "auto"})
-	set := exampleSet(t)
+	device := openGL(t, &option.GL{Backend: "auto"})
+	set := exampleOpcodes(t)
 	load, err := ownLoad([]string{"add a0=1 a1=7 x3", "nop"}, 700, 16, set)
 	if err != nil {
 		t.Fatal(err)

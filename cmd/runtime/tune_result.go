@@ -127,7 +127,7 @@ func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
 // openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
 // be stored. Before anything is measured, the error says why that would not work.
 func (c *tuneCmd) openTuned(catalog *kernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
-	dir := c.dir()
+	dir := c.TunerCache.Place()
 	if dir == "" {
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
@@ -14,7 +15,7 @@ import (
 )
 
 func TestOwnSlotsAreDealtOutByTheirShares(t *testing.T) {
-	set := exampleSet(t)
+	set := exampleOpcodes(t)
 	l, err := ownLoad([]string{"add a0=1 a1=0 x30", "load a0=0..10/1"}, 80, 16, set)
 	if err != nil {
 		t.Fatal(err)
@@ -104,4 +105,14 @@ func TestWhatWasFasterByLuckIsNotStoredAsFasterThanTheChoice(t *testing.T) {
 	if e.Selected.Width != 64 || !slices.Equal(means, []float64{10, 10, 20}) {
 		t.Errorf("selected %+v, means %v", e.Selected, means)
 	}
+}
+
+// exampleOpcodes is the opcodes of the documentation.
+func exampleOpcodes(t *testing.T) *slots.Opcodes {
+	t.Helper()
+	set, err := slots.LoadOpcodes("../../docs/opcodes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }

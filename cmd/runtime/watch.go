@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
@@ -20,7 +21,7 @@ import (
 
 // watchCmd prints recommendations.
 type watchCmd struct {
-	natsFlags
+	option.NATS
 	Worker     string `placeholder:"NAME" default:"*" help:"Worker to watch."`
 	Queue      string `placeholder:"NAME" default:"*" help:"Queue to watch."`
 	JSON       bool   `help:"Print one JSON object per recommendation, without heartbeats."`
@@ -34,7 +35,7 @@ func (c *watchCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger
 	if view.table {
 		log = newLogger(&view, levelOf(log), "text") // lines of its own would be drawn over
 	}
-	return c.with(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error { return c.watch(ctx, conn, &view) })
+	return c.With(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error { return c.watch(ctx, conn, &view) })
 }
 
 // watch follows the recommendations until ctx ends or enough came.

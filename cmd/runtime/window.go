@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
@@ -45,10 +46,10 @@ func (c *runCmd) forWindow() error {
 	switch {
 	case c.DecideOnly:
 		return errors.New("--window shows the ring on a GPU, --decide-only has none: leave one of them out")
-	case c.GL == "egl" || c.Device != "":
+	case c.GL.Backend == "egl" || c.Device != "":
 		return errors.New("--window needs a context of the window system, which --gl egl and --device do not give: leave them out")
 	}
-	c.GL = "glfw"
+	c.GL.Backend = "glfw"
 	return nil
 }
 
@@ -198,7 +199,7 @@ func (v *ringView) classes(y int, queues []megakernel.QueueSnapshot) {
 		}
 	}
 	for p, n := range waiting {
-		v.text(10, y, dimColour, fmt.Sprintf("%-9s %s waiting", priorityNames[p], text.Grouped(n)))
+		v.text(10, y, dimColour, fmt.Sprintf("%-9s %s waiting", slots.Priorities[p], text.Grouped(n)))
 		y += lineHeight
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
@@ -19,12 +20,12 @@ import (
 
 // cancelCmd withdraws batches from a running worker.
 type cancelCmd struct {
-	queueFlags `set:"timeout=10s"`
-	Batches    []string `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had already ended."`
+	option.Target `set:"timeout=10s"`
+	Batches       []string `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had already ended."`
 }
 
 func (c *cancelCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	return c.with(ctx, "ringmaster cancel", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster cancel", log, func(ctx context.Context, conn *natsio.Conn) error {
 		late := 0
 		for _, batch := range c.Batches {
 			found, slots, err := client.Cancel(ctx, conn, c.Worker, c.Queue, batch)
@@ -58,14 +59,14 @@ type workCmd struct {
 
 // asideFlags are what the commands about batches that were set aside have in common.
 type asideFlags struct {
-	natsFlags
+	option.NATS
 	Timeout time.Duration `default:"10s" help:"Longest wait for all of it."`
 }
 
-func (f *asideFlags) with(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error) error {
+func (f *asideFlags) With(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	return f.natsFlags.with(ctx, name, log, do)
+	return f.NATS.With(ctx, name, log, do)
 }
 
 // anyQueue selects queues; "*" stands for all.
@@ -82,7 +83,7 @@ func (q *anyQueue) Validate() error {
 		}
 		return name
 	}
-	return validNames(named(q.Worker), named(q.Queue))
+	return option.ValidNames(named(q.Worker), named(q.Queue))
 }
 
 type workListCmd struct {
@@ -92,7 +93,7 @@ type workListCmd struct {
 }
 
 func (c *workListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	return c.with(ctx, "ringmaster work list", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster work list", log, func(ctx context.Context, conn *natsio.Conn) error {
 		var rows [][]string
 		lines := json.NewEncoder(text.PlainWriter{To: std.Out})
 		err := poison.List(ctx, conn, c.Worker, c.Queue, func(b *poison.Batch) error {
@@ -137,7 +138,7 @@ type shownSlots struct {
 }
 
 func (c *workShowCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	return c.with(ctx, "ringmaster work show", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster work show", log, func(ctx context.Context, conn *natsio.Conn) error {
 		b, err := poison.Get(ctx, conn, c.Number)
 		if err != nil {
 			return err
@@ -177,7 +178,7 @@ type workRunCmd struct {
 }
 
 func (c *workRunCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	return c.with(ctx, "ringmaster work run", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster work run", log, func(ctx context.Context, conn *natsio.Conn) error {
 		for _, number := range c.Numbers {
 			b, err := poison.Get(ctx, conn, number)
 			if err == nil {
@@ -207,7 +208,7 @@ func (c *workPurgeCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 	case len(c.Numbers) == 0 && everything && !c.All:
 		return errors.New("name what is removed: numbers, --worker, --queue, or --all")
 	}
-	return c.with(ctx, "ringmaster work purge", log, func(ctx context.Context, conn *natsio.Conn) error {
+	return c.With(ctx, "ringmaster work purge", log, func(ctx context.Context, conn *natsio.Conn) error {
 		for _, number := range c.Numbers {
 			if err := poison.Remove(ctx, conn, number); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/poison"
@@ -12,8 +13,8 @@ import (
 
 func TestWorkListsShowsRunsAndPurges(t *testing.T) {
 	url := serverOf(t)
-	flags := natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}
-	conn, err := flags.dial(t.Context(), "test client", quietLog)
+	flags := option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}
+	conn, err := flags.Dial(t.Context(), "test client", quietLog)
 	if err != nil {
 		t.Fatal(err)
 	}

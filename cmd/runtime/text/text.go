@@ -92,3 +92,19 @@ func Plural(n uint64, noun string) string {
 	}
 	return Grouped(n) + " " + noun
 }
+
+// OrDash is s, or a dash in place of nothing.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// YesNo is the word for a truth.
+func YesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

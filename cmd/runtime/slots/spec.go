@@ -1,22 +1,20 @@
-package main
+package slots
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
-// maxExecSlots bounds what one --slots flag can ask for.
-const maxExecSlots = 1 << 22
+// maxSlots bounds what one --slots flag can ask for.
+const maxSlots = 1 << 22
 
 // lengthWord in place of a value is the length of the slot's piece.
 const lengthWord = "len"
@@ -31,58 +29,22 @@ func (p *pieces) count() int {
 func (p *pieces) start(i int) uint32  { return p.first + uint32(i)*p.piece }
 func (p *pieces) length(i int) uint32 { return min(p.piece, p.end-p.start(i)) }
 
-// slotGroup is the slots of one SPEC, and what became of them.
-type slotGroup struct {
-	opcode  string
-	slots   []ring.Slot
-	results []uint32
-	faults  []megakernel.SlotFault
+// Group is the slots of one SPEC, and what became of them.
+type Group struct {
+	Opcode  string
+	Slots   []ring.Slot
+	Results []uint32
+	Faults  []megakernel.SlotFault
 }
 
-// slotFlags say which slots to run.
-type slotFlags struct {
-	Slots     []string `sep:"none" placeholder:"SPEC" help:"Slots: 'OPCODE operand=VALUE … [xN]', values as for exec. May be repeated."`
-	SlotsFile string   `placeholder:"FILE" help:"File with one SPEC per line, behind those of --slots; # begins a comment; - is standard input."`
-}
-
-// specs are those of the flags and then those of the file.
-func (f *slotFlags) specs(in io.Reader) ([]string, error) {
-	specs := slices.Clone(f.Slots)
-	if f.SlotsFile == "" {
-		return specs, nil
-	}
-	if f.SlotsFile != "-" {
-		file, err := os.Open(f.SlotsFile)
-		if err != nil {
-			return nil, fmt.Errorf("--slots-file %s: %w", f.SlotsFile, err)
-		}
-		defer file.Close()
-		in = file
-	}
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		if line = strings.TrimSpace(line); line != "" {
-			specs = append(specs, line)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("--slots-file %s: %w", f.SlotsFile, err)
-	}
-	if len(specs) == 0 {
-		return nil, fmt.Errorf("--slots-file %s names no slots", f.SlotsFile)
-	}
-	return specs, nil
-}
-
-// parseGroups reads SPECs and checks the slots that they make.
-func parseGroups(specs []string, priority uint32, set *opcodeSet) ([]slotGroup, error) {
-	var groups []slotGroup
+// Parse reads SPECs and checks the slots that they make.
+func Parse(specs []string, priority uint32, set *Opcodes) ([]Group, error) {
+	var groups []Group
 	for _, spec := range specs {
 		g, err := parseSlots(spec, set)
-		for i := 0; err == nil && i < len(g.slots); i++ {
-			g.slots[i].Priority = priority
-			if err = set.catalog.CheckSlot(&g.slots[i]); err != nil {
+		for i := 0; err == nil && i < len(g.Slots); i++ {
+			g.Slots[i].Priority = priority
+			if err = set.Catalog.CheckSlot(&g.Slots[i]); err != nil {
 				err = fmt.Errorf("slot %d: %w", i, err)
 			}
 		}
@@ -95,39 +57,39 @@ func parseGroups(specs []string, priority uint32, set *opcodeSet) ([]slotGroup, 
 }
 
 // parseSlots reads 'OPCODE operand=VALUE … [xN]'.
-func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
+func parseSlots(spec string, set *Opcodes) (Group, error) {
 	words := strings.Fields(spec)
 	if len(words) == 0 {
-		return slotGroup{}, fmt.Errorf("want an opcode and its operands")
+		return Group{}, fmt.Errorf("want an opcode and its operands")
 	}
-	op, err := set.lookup(words[0])
+	op, err := set.Lookup(words[0])
 	if err != nil {
-		return slotGroup{}, err
+		return Group{}, err
 	}
 	slot := ring.Slot{Opcode: uint32(op)}
 	ranges := make(map[int]pieces)
 	var lengths []int // operands that are the piece's length
-	operands := set.catalog.Operands(op)
+	operands := set.Catalog.Operands(op)
 	given := make([]bool, ring.ArgWords)
 	count := 0
 	for _, word := range words[1:] {
 		name, value, assigned := strings.Cut(word, "=")
 		if n, ok := strings.CutPrefix(word, "x"); ok && !assigned {
 			c, err := strconv.ParseUint(n, 10, 32)
-			if err != nil || c < 1 || c > maxExecSlots {
-				return slotGroup{}, fmt.Errorf("%q: want x and a number of slots up to %d", word, maxExecSlots)
+			if err != nil || c < 1 || c > maxSlots {
+				return Group{}, fmt.Errorf("%q: want x and a number of slots up to %d", word, maxSlots)
 			}
 			count = int(c)
 			continue
 		}
-		i := set.operand(op, name)
+		i := set.Operand(op, name)
 		switch {
 		case !assigned:
-			return slotGroup{}, fmt.Errorf("%q: want operand=VALUE or xN", word)
+			return Group{}, fmt.Errorf("%q: want operand=VALUE or xN", word)
 		case i < 0:
-			return slotGroup{}, fmt.Errorf("%s has no operand %s; it has %s", words[0], name, orDash(strings.Join(operands, ", ")))
+			return Group{}, fmt.Errorf("%s has no operand %s; it has %s", words[0], name, text.OrDash(strings.Join(operands, ", ")))
 		case given[i]:
-			return slotGroup{}, fmt.Errorf("operand %s is given twice", name)
+			return Group{}, fmt.Errorf("operand %s is given twice", name)
 		}
 		given[i] = true
 		if value == lengthWord {
@@ -138,43 +100,43 @@ func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 			slot.Args[i], err = parseWord(value)
 		}
 		if err != nil {
-			return slotGroup{}, fmt.Errorf("operand %s: %w", name, err)
+			return Group{}, fmt.Errorf("operand %s: %w", name, err)
 		}
 	}
 	if missing := slices.Index(given[:len(operands)], false); missing >= 0 && op >= kernel.FirstUser {
-		return slotGroup{}, fmt.Errorf("operand %s is not given", operands[missing])
+		return Group{}, fmt.Errorf("operand %s is not given", operands[missing])
 	}
 	return makeSlots(words[0], slot, ranges, lengths, count)
 }
 
 // makeSlots makes a slot for each piece, or count equal ones.
-func makeSlots(opcode string, slot ring.Slot, ranges map[int]pieces, lengths []int, count int) (slotGroup, error) {
+func makeSlots(opcode string, slot ring.Slot, ranges map[int]pieces, lengths []int, count int) (Group, error) {
 	var lead *pieces
 	for _, p := range ranges {
 		if lead != nil && lead.count() != p.count() {
-			return slotGroup{}, fmt.Errorf("the ranges have %d and %d pieces", min(lead.count(), p.count()), max(lead.count(), p.count()))
+			return Group{}, fmt.Errorf("the ranges have %d and %d pieces", min(lead.count(), p.count()), max(lead.count(), p.count()))
 		}
 		lead = &p
 	}
 	switch {
 	case lead == nil && len(lengths) > 0:
-		return slotGroup{}, fmt.Errorf("len needs an operand with a range")
+		return Group{}, fmt.Errorf("len needs an operand with a range")
 	case lead != nil && count > 0:
-		return slotGroup{}, fmt.Errorf("the range says how many slots there are; leave out x%d", count)
+		return Group{}, fmt.Errorf("the range says how many slots there are; leave out x%d", count)
 	case lead != nil:
 		count = lead.count()
 	default:
 		count = max(count, 1)
 	}
-	if count > maxExecSlots {
-		return slotGroup{}, fmt.Errorf("%d slots, at most %d", count, maxExecSlots)
+	if count > maxSlots {
+		return Group{}, fmt.Errorf("%d slots, at most %d", count, maxSlots)
 	}
-	g := slotGroup{opcode: opcode, slots: slices.Repeat([]ring.Slot{slot}, count)}
-	for i := range g.slots {
+	g := Group{Opcode: opcode, Slots: slices.Repeat([]ring.Slot{slot}, count)}
+	for i := range g.Slots {
 		for operand, p := range ranges {
-			g.slots[i].Args[operand] = p.start(i)
+			g.Slots[i].Args[operand] = p.start(i)
 			for _, l := range lengths {
-				g.slots[i].Args[l] = max(g.slots[i].Args[l], p.length(i))
+				g.Slots[i].Args[l] = max(g.Slots[i].Args[l], p.length(i))
 			}
 		}
 	}
@@ -217,3 +179,6 @@ func parseWord(s string) (uint32, error) {
 	}
 	return uint32(n), nil
 }
+
+// Priorities are the names of slot priorities, by their number.
+var Priorities = []string{"critical", "high", "normal", "low", "idle"}

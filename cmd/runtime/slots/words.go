@@ -1,4 +1,4 @@
-package main
+package slots
 
 import (
 	"encoding/binary"
@@ -18,9 +18,9 @@ var (
 	downloadFormats = []string{"u32", "i32", "hex", "f32", "bytes"}
 )
 
-// upload copies the file of OFFSET:FILE[:FORMAT] into a window.
-func upload(spec string, stdin io.Reader, window []uint32) error {
-	offset, words, err := readUpload(spec, stdin, len(window))
+// Upload copies the file of OFFSET:FILE[:FORMAT] into a window.
+func Upload(spec string, stdin io.Reader, window []uint32) error {
+	offset, words, err := ReadUpload(spec, stdin, len(window))
 	if err != nil {
 		return err
 	}
@@ -31,9 +31,9 @@ func upload(spec string, stdin io.Reader, window []uint32) error {
 	return nil
 }
 
-// readUpload reads the file of OFFSET:FILE[:FORMAT], which may have at most the given
+// ReadUpload reads the file of OFFSET:FILE[:FORMAT], which may have at most the given
 // number of words.
-func readUpload(spec string, stdin io.Reader, most int) (offset uint32, words []uint32, err error) {
+func ReadUpload(spec string, stdin io.Reader, most int) (offset uint32, words []uint32, err error) {
 	at, file, found := strings.Cut(spec, ":")
 	n, err := strconv.ParseUint(at, 0, 32)
 	if !found || err != nil {
@@ -101,23 +101,23 @@ func decodeWords(data []byte, format string) ([]uint32, error) {
 	return words, nil
 }
 
-// download is a piece of the window to print.
-type download struct {
-	offset, count uint32
-	format        string
+// Download is a piece of the window to print.
+type Download struct {
+	Offset, Count uint32
+	Format        string
 }
 
-// parseDownload reads OFFSET:COUNT[:FORMAT].
-func parseDownload(spec string) (download, error) {
+// ParseDownload reads OFFSET:COUNT[:FORMAT].
+func ParseDownload(spec string) (Download, error) {
 	parts := strings.Split(spec, ":")
-	d := download{format: "u32"}
+	d := Download{Format: "u32"}
 	if len(parts) == 3 {
-		d.format = parts[2]
+		d.Format = parts[2]
 	}
-	if len(parts) < 2 || len(parts) > 3 || !slices.Contains(downloadFormats, d.format) {
+	if len(parts) < 2 || len(parts) > 3 || !slices.Contains(downloadFormats, d.Format) {
 		return d, fmt.Errorf("want OFFSET:COUNT[:FORMAT], FORMAT one of %s", strings.Join(downloadFormats, ", "))
 	}
-	for i, to := range []*uint32{&d.offset, &d.count} {
+	for i, to := range []*uint32{&d.Offset, &d.Count} {
 		n, err := strconv.ParseUint(parts[i], 0, 32)
 		if err != nil {
 			return d, fmt.Errorf("%q is no number of words", parts[i])
@@ -127,10 +127,10 @@ func parseDownload(spec string) (download, error) {
 	return d, nil
 }
 
-// fits refuses a download that reaches beyond the window.
-func (d *download) fits(window uint32) error {
-	if end := uint64(d.offset) + uint64(d.count); end > uint64(window) {
-		return fmt.Errorf("words %d to %d of a window of %d; --window makes it larger", d.offset, end, window)
+// Fits refuses a download that reaches beyond the window.
+func (d *Download) Fits(window uint32) error {
+	if end := uint64(d.Offset) + uint64(d.Count); end > uint64(window) {
+		return fmt.Errorf("words %d to %d of a window of %d; --window makes it larger", d.Offset, end, window)
 	}
 	return nil
 }
@@ -138,9 +138,9 @@ func (d *download) fits(window uint32) error {
 // printRow is how many words stand in a row.
 const printRow = 8
 
-// print writes words, each row with the offset of its first.
-func (d *download) print(out io.Writer, words []uint32) error {
-	if d.format == "bytes" {
+// Print writes words, each row with the offset of its first.
+func (d *Download) Print(out io.Writer, words []uint32) error {
+	if d.Format == "bytes" {
 		data := make([]byte, 0, 4*len(words))
 		for _, w := range words {
 			data = binary.LittleEndian.AppendUint32(data, w)
@@ -148,13 +148,13 @@ func (d *download) print(out io.Writer, words []uint32) error {
 		_, err := out.Write(data)
 		return err
 	}
-	offset := d.offset
+	offset := d.Offset
 	for row := range slices.Chunk(words, printRow) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%8d:", offset)
 		for _, w := range row {
 			b.WriteByte(' ')
-			b.WriteString(formatWord(w, d.format))
+			b.WriteString(formatWord(w, d.Format))
 		}
 		b.WriteByte('\n')
 		if _, err := io.WriteString(out, b.String()); err != nil {

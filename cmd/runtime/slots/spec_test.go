@@ -1,4 +1,4 @@
-package main
+package slots
 
 import (
 	"math"
@@ -12,9 +12,9 @@ import (
 )
 
 // exampleSet is the opcodes of the documentation.
-func exampleSet(t *testing.T) *opcodeSet {
+func exampleSet(t *testing.T) *Opcodes {
 	t.Helper()
-	set, err := (&opcodeFlags{Opcodes: "../../docs/opcodes"}).load()
+	set, err := LoadOpcodes("../../../docs/opcodes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,12 +22,12 @@ func exampleSet(t *testing.T) *opcodeSet {
 }
 
 func TestARangeMakesASlotForEachPiece(t *testing.T) {
-	groups, err := parseGroups([]string{"histogram text=100..230/64 bytes=len table=0x400"}, ring.PriorityNormal, exampleSet(t))
+	groups, err := Parse([]string{"histogram text=100..230/64 bytes=len table=0x400"}, ring.PriorityNormal, exampleSet(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got [][3]uint32
-	for _, s := range groups[0].slots {
+	for _, s := range groups[0].Slots {
 		if s.Opcode != 16 || s.Priority != ring.PriorityNormal {
 			t.Errorf("slot %+v", s)
 		}
@@ -44,8 +44,8 @@ func TestValuesOfOperands(t *testing.T) {
 		"12": 12, "0x1F": 31, "-3": math.MaxUint32 - 2, "1.5f": math.Float32bits(1.5), "-1f": math.Float32bits(-1), "0xff": 255, "4294967295": math.MaxUint32,
 	} {
 		g, err := parseSlots("add a0="+value+" x3", set)
-		if err != nil || len(g.slots) != 3 || g.slots[2].Args[0] != want {
-			t.Errorf("%s: %v, %v", value, g.slots, err)
+		if err != nil || len(g.Slots) != 3 || g.Slots[2].Args[0] != want {
+			t.Errorf("%s: %v, %v", value, g.Slots, err)
 		}
 	}
 }
@@ -54,8 +54,8 @@ func TestOperandsOfBuiltInOpcodesHaveNamesAndPlaces(t *testing.T) {
 	set := exampleSet(t)
 	for _, spec := range []string{"add value=7 address=9", "add a0=7 a1=9", "add address=9 a0=7"} {
 		g, err := parseSlots(spec, set)
-		if err != nil || len(g.slots) != 1 || g.slots[0].Args[0] != 7 || g.slots[0].Args[1] != 9 {
-			t.Errorf("%s: %v, %v", spec, g.slots, err)
+		if err != nil || len(g.Slots) != 1 || g.Slots[0].Args[0] != 7 || g.Slots[0].Args[1] != 9 {
+			t.Errorf("%s: %v, %v", spec, g.Slots, err)
 		}
 	}
 }
@@ -117,10 +117,10 @@ func TestUploadsStayInTheWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	window := make([]uint32, 4)
-	if err := upload("1:"+file, nil, window); err != nil || window[0] != 0 || window[1] != 0x33323130 || window[3] != 0x3938 {
+	if err := Upload("1:"+file, nil, window); err != nil || window[0] != 0 || window[1] != 0x33323130 || window[3] != 0x3938 {
 		t.Errorf("%x, %v", window, err)
 	}
-	if err := upload("1:-:u32", strings.NewReader("7 8"), window); err != nil || window[2] != 8 {
+	if err := Upload("1:-:u32", strings.NewReader("7 8"), window); err != nil || window[2] != 8 {
 		t.Errorf("%x, %v", window, err)
 	}
 	for spec, want := range map[string]string{
@@ -131,7 +131,7 @@ func TestUploadsStayInTheWindow(t *testing.T) {
 		"0:" + file + ":u32":  "number 1 is \"0123456789\"",
 		"0:" + file + "/none": "not a directory",
 	} {
-		err := upload(spec, nil, window)
+		err := Upload(spec, nil, window)
 		if spec == "0:"+file+":u32" && err == nil {
 			continue // ten digits are a number
 		}
@@ -150,10 +150,10 @@ func TestDownloadsInEveryFormat(t *testing.T) {
 		"5:3:f32":   "       5: 1e-45 NaN 0.25\n",
 		"5:3:bytes": "\x01\x00\x00\x00\xff\xff\xff\xff\x00\x00\x80\x3e",
 	} {
-		d, err := parseDownload(spec)
+		d, err := ParseDownload(spec)
 		var out strings.Builder
 		if err == nil {
-			err = d.print(&out, words)
+			err = d.Print(&out, words)
 		}
 		if err != nil || out.String() != want {
 			t.Errorf("%s: %q, %v", spec, out.String(), err)
@@ -162,9 +162,9 @@ func TestDownloadsInEveryFormat(t *testing.T) {
 	for spec, want := range map[string]string{
 		"5": "want OFFSET:COUNT", "5:3:f64": "want OFFSET:COUNT", "a:3": "\"a\" is no number", "5:4": "words 5 to 9 of a window of 8", "4294967295:4294967295": "of a window",
 	} {
-		d, err := parseDownload(spec)
+		d, err := ParseDownload(spec)
 		if err == nil {
-			err = d.fits(8)
+			err = d.Fits(8)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", spec, err, want)

@@ -1,4 +1,4 @@
-package main
+package option
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 
 func TestProgramCacheSaysWhatItHolds(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "programs")
-	f := programFlags{ProgramCache: at}
-	if got := f.programState(); !strings.Contains(got, at+", made on first use") {
+	f := Programs{Dir: at}
+	if got := f.State(); !strings.Contains(got, at+", made on first use") {
 		t.Errorf("before: %s", got)
 	}
-	dir := f.binaries(slog.New(slog.DiscardHandler))
+	dir := f.Binaries(slog.New(slog.DiscardHandler))
 	if dir == nil {
 		t.Fatal("not opened")
 	}
@@ -25,11 +25,11 @@ func TestProgramCacheSaysWhatItHolds(t *testing.T) {
 	if err := dir.Store(disk.Name{1}, disk.Binary{Data: make([]byte, 3000)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.programState(); !strings.HasSuffix(got, at+", 1 programs, 4 KiB") {
+	if got := f.State(); !strings.HasSuffix(got, at+", 1 programs, 4 KiB") {
 		t.Errorf("with a program: %s", got)
 	}
-	f.NoProgramCache = true
-	if got := f.programState(); got != "program cache: off" || f.binaries(slog.New(slog.DiscardHandler)) != nil {
+	f.None = true
+	if got := f.State(); got != "program cache: off" || f.Binaries(slog.New(slog.DiscardHandler)) != nil {
 		t.Errorf("off: %s", got)
 	}
 }
@@ -39,19 +39,19 @@ func TestProgramCacheThatOthersCanWriteToIsNotUsed(t *testing.T) {
 	if err := os.Chmod(at, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	f := programFlags{ProgramCache: at}
+	f := Programs{Dir: at}
 	var log bytes.Buffer
-	if f.binaries(slog.New(slog.NewTextHandler(&log, nil))) != nil || !strings.Contains(log.String(), "chmod go-w") {
+	if f.Binaries(slog.New(slog.NewTextHandler(&log, nil))) != nil || !strings.Contains(log.String(), "chmod go-w") {
 		t.Errorf("opened, log %q", &log)
 	}
-	if got := f.programState(); !strings.Contains(got, "not used") {
+	if got := f.State(); !strings.Contains(got, "not used") {
 		t.Errorf("state: %s", got)
 	}
 }
 
 func TestProgramCacheIsUnderTheUsersCacheDirectory(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/somewhere")
-	if got := (&programFlags{}).programDir(); got != "/somewhere/ringmaster/programs" {
+	if got := (&Programs{}).Place(); got != "/somewhere/ringmaster/programs" {
 		t.Errorf("path %s", got)
 	}
 }
