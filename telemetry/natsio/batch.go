@@ -194,7 +194,7 @@ func (w *WorkConsumer) handAgain(b *batch) {
 	w.hand(b, attempt, work, sentNs)
 }
 
-// releaseHeld begins to drain: no batch is held from now on, and those that are go back.
+// releaseHeld begins to drain: no batch is held from now on, and those that are go back once no more come.
 func (w *WorkConsumer) releaseHeld() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,13 +203,25 @@ func (w *WorkConsumer) releaseHeld() {
 		if b.held != nil {
 			b.held.Stop()
 			b.held, b.settled = nil, true
-			w.note(b.msg.Nak())
+			w.returned = append(w.returned, b.msg)
 			w.retried.Add(1)
 			delete(w.pending, sequence)
 			w.room.leave(b.queue, b.bytes)
 		}
 	}
 	w.closeIfIdle()
+}
+
+// giveBack gives back what nobody was handed. That waits until no more batches come: a batch that is given back
+// while this process still asks for some comes at once again, hundreds of times until the asking ends, and then it
+// has been delivered too often for the next process to run it.
+func (w *WorkConsumer) giveBack() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.returned {
+		w.note(m.Nak())
+	}
+	w.returned = nil
 }
 
 // admit adds a batch to the pending ones. While draining it is given back instead. A
@@ -225,7 +237,7 @@ func (w *WorkConsumer) admit(b *batch) bool {
 		return false
 	}
 	if w.draining {
-		w.note(b.msg.Nak())
+		w.returned = append(w.returned, b.msg)
 		return false
 	}
 	w.pending[b.sequence] = b

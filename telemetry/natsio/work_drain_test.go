@@ -16,6 +16,13 @@ func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeBusy, errors.New("no room"))
 	s.drained(t)
+	consumer, err := s.conn.js.Consumer(t.Context(), s.conn.WorkStream(), "gpu0=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := consumer.CachedInfo().Delivered.Consumer; n != 1 {
+		t.Errorf("delivered %d times to a process that drains, want once", n)
+	}
 	if got := s.consumer.Stats(); got.Pending != 0 || got.Retried != 1 {
 		t.Errorf("stats %+v", got)
 	}
