@@ -32,6 +32,7 @@ type authTemplateCmd struct {
 	Prefix       string   `env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"Prefix of every subject."`
 	Worker       []string `required:"" placeholder:"NAME" help:"Worker to make users for; may be given several times."`
 	Queue        []string `placeholder:"NAME" help:"Queue that publishers, submitters and subscribers are for, each with users of its own (default: all queues of a worker); may be given several times."`
+	Pool         string   `placeholder:"NAME" help:"Let the workers take work of this pool, and make a submitter to it for each queue."`
 	NKeys        string   `name:"nkeys" placeholder:"DIR" help:"Make an NKey for each user, instead of passwords: seeds go to files in this directory, public keys into the configuration."`
 	Account      string   `default:"RINGMASTER" help:"With --form nsc: the account that has the users."`
 	Domain       string   `placeholder:"NAME" help:"JetStream domain through which the users reach the streams."`
@@ -39,7 +40,7 @@ type authTemplateCmd struct {
 }
 
 func (c *authTemplateCmd) Run(_ context.Context, std terminal.Stdio, _ *slog.Logger) error {
-	fleet := access.Fleet{Subjects: telemetry.Subjects{Prefix: c.Prefix}, Workers: c.Worker, Queues: c.Queue, Domain: c.Domain, PrivateInboxes: c.PrivateInbox}
+	fleet := access.Fleet{Subjects: telemetry.Subjects{Prefix: c.Prefix}, Workers: c.Worker, Queues: c.Queue, Pool: c.Pool, Domain: c.Domain, PrivateInboxes: c.PrivateInbox}
 	users, err := fleet.Users()
 	switch {
 	case err != nil:

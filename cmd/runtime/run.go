@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ type runCmd struct {
 	option.Ring
 	option.Autotune
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
+	Pools       []string      `name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
 	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
 	ExecuteOnly bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
 	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
@@ -144,7 +146,7 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 	if device == nil {
 		return cfg
 	}
-	cfg.Device, cfg.ExecuteOnly = device, c.ExecuteOnly
+	cfg.Device, cfg.ExecuteOnly, cfg.Pools = device, c.ExecuteOnly, c.Pools
 	cfg.Engine = worker.EngineConfig{
 		Catalog: opcodes.Catalog, Binaries: c.Binaries(log), Mode: c.LaunchMode(device), LeaseDuration: c.Lease.Duration,
 		Windows: c.Windows, WindowWords: c.WindowWords, Limits: limits,
@@ -202,10 +204,12 @@ func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsi
 // check refuses values that make no sense, before anything is started.
 func (c *runCmd) check() error {
 	switch {
-	case c.Worker != "" && !telemetry.ValidToken(c.Worker):
-		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
+	case c.Worker != "" && !telemetry.ValidWorker(c.Worker):
+		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -, and not the word pool", c.Worker)
 	case c.DecideOnly && c.ExecuteOnly:
 		return errors.New("--decide-only and --execute-only leave nothing to do; without either this process does both for its own worker")
+	case c.DecideOnly && len(c.Pools) > 0:
+		return errors.New("--pool is for processes that execute work, and --decide-only executes none")
 	case c.HangAfter < 0:
 		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
 	case c.Drain < 0:
@@ -214,6 +218,11 @@ func (c *runCmd) check() error {
 		return fmt.Errorf("--max-queues %d: want a number of queues, or 0 for the default", c.Queues)
 	case !(c.Rate > 0):
 		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
+	}
+	for i, pool := range c.Pools {
+		if !telemetry.ValidToken(pool) || slices.Contains(c.Pools[:i], pool) {
+			return fmt.Errorf("--pool %q: name each pool once, with 1 to 64 letters, digits, _ or -", pool)
+		}
 	}
 	return errors.Join(c.Lease.Check(), c.Ring.Check())
 }

@@ -119,7 +119,11 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std ter
 		return s, conn.EnsureWorkStream(ctx)
 	}
 	if s.nobodyServes(ctx) {
-		return nil, fmt.Errorf("nothing was submitted, as nobody serves worker %s: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own, or submit with --no-wait for a worker to come", c.Worker)
+		check := "--worker, --nats and --prefix are its own"
+		if pool, is := telemetry.PoolOf(c.Worker); is {
+			check = "it has --pool " + pool
+		}
+		return nil, fmt.Errorf("nothing was submitted, as nobody serves worker %s: check that `ringmaster run` is up with a GPU and that %s, or submit with --no-wait for a worker to come", c.Worker, check)
 	}
 	var err error
 	s.outcomes, err = client.FollowOutcomes(ctx, conn, c.Worker, c.Queue, func(batch string) bool {
@@ -131,12 +135,16 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std ter
 // probePatience bounds how long to wait for an answer to whether somebody serves a worker.
 const probePatience = 2 * time.Second
 
-// nobodyServes reports whether the server says that no worker of this name has a device.
+// nobodyServes reports whether the server says that no worker of this name, or of this pool, has a device.
 func (s *submission) nobodyServes(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probePatience)
 	defer cancel()
 	ctx, cancel = s.conn.Permitted(ctx) // who may not ask does not know
 	defer cancel()
+	if _, pool := telemetry.PoolOf(s.cmd.Worker); pool {
+		takes, err := client.AnybodyTakes(ctx, s.conn, s.cmd.Worker, s.cmd.Queue)
+		return err == nil && !takes
+	}
 	err := client.Download(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, 0, make([]uint32, 1))
 	return errors.Is(err, natsio.ErrNoRuntime)
 }

@@ -71,7 +71,7 @@ func (f *asideFlags) With(ctx context.Context, name string, log *slog.Logger, do
 
 // anyQueue selects queues; "*" stands for all.
 type anyQueue struct {
-	Worker string `default:"*" help:"Worker of the batches; * for all."`
+	Worker string `default:"*" help:"Worker of the batches, or pool.NAME; * for all."`
 	Queue  string `default:"*" placeholder:"NAME" help:"Queue of the batches; * for all."`
 }
 
@@ -82,6 +82,9 @@ func (q *anyQueue) Validate() error {
 			return "any"
 		}
 		return name
+	}
+	if telemetry.ValidTaker(q.Worker) {
+		return option.ValidNames("any", named(q.Queue))
 	}
 	return option.ValidNames(named(q.Worker), named(q.Queue))
 }

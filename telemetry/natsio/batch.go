@@ -338,34 +338,6 @@ func (w *WorkConsumer) note(err error) {
 	}
 }
 
-// beat tells the server from time to time which batches are still alive.
-func (w *WorkConsumer) beat() {
-	tick := time.NewTicker(w.cfg.AckWait / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-w.beating:
-			return
-		case now := <-tick.C:
-			for _, m := range w.alive(now) {
-				w.note(m.InProgress())
-			}
-		}
-	}
-}
-
-func (w *WorkConsumer) alive(now time.Time) []jetstream.Msg {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	alive := make([]jetstream.Msg, 0, len(w.pending))
-	for _, b := range w.pending {
-		if !b.settled && now.Sub(b.since) < w.cfg.MaxExecution {
-			alive = append(alive, b.msg)
-		}
-	}
-	return alive
-}
-
 // A queue that makes no progress, because it is over its quota or stopped, would fill the
 // stream with waiting work, and nobody else's would fit. So no more than half of MaxPending
 // may wait because of their queue.

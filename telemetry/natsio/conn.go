@@ -279,6 +279,9 @@ func (c *Conn) newHeader(seq uint64) telemetry.Header {
 
 // CheckNames refuses names that cannot stand in a subject.
 func CheckNames(worker, queue string) error {
+	if _, pool := telemetry.PoolOf(worker); pool {
+		return fmt.Errorf("%w: %s is a pool, which has batches only: name one of its workers", ErrBadName, worker)
+	}
 	if !telemetry.ValidToken(worker) {
 		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}

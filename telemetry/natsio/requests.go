@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -92,6 +93,50 @@ func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits t
 		return nil, err
 	}
 	return r, nil
+}
+
+// othersPatience is how long RequestAll waits for another answer.
+const othersPatience = 250 * time.Millisecond
+
+// RequestAll asks everybody who listens with one record, and tells of each answer until use returns true or no other
+// has come for a while. An answer that is an error is passed over if there is a better one. The error is that of Ask,
+// with no answer at all.
+func (c *Conn) RequestAll(ctx context.Context, subject string, body telemetry.Body, limits telemetry.CheckLimits, class telemetry.SubjectClass, use func(*telemetry.Record) (enough bool)) error {
+	ctx, cancel := c.Needs(ctx, subject)
+	defer cancel()
+	inbox := c.nc.NewInbox()
+	answers, err := c.nc.SubscribeSync(inbox)
+	if err != nil {
+		return err
+	}
+	defer answers.Unsubscribe() // fails only with the connection
+	if err := c.PublishRequest(subject, inbox, telemetry.Append(nil, c.cfg.Encoding, c.newHeader(1), body)); err != nil {
+		return err
+	}
+	m, err := answers.NextMsgWithContext(ctx)
+	if err != nil {
+		return c.unanswered(context.Cause(ctx), err)
+	}
+	var refused error
+	used := false
+	for err == nil {
+		var d telemetry.Decoder
+		r := new(telemetry.Record)
+		why := AnswerError(class, m)
+		if why == nil {
+			why = decodeOne(&d, r, m.Data, limits, class)
+		}
+		if why != nil {
+			refused = why
+		} else if used = true; use(r) {
+			return nil
+		}
+		m, err = answers.NextMsg(othersPatience)
+	}
+	if used {
+		return nil
+	}
+	return refused
 }
 
 // unanswered is why there is no answer to a request, of the client library's error and the cause of

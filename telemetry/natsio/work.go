@@ -135,6 +135,7 @@ type WorkConsumer struct {
 	once    sync.Once          // of closing beating
 	ready   chan struct{}      // closed when batches can come for the first time
 	isReady sync.Once
+	told    chan struct{} // has something when a queue is said to have batches
 
 	mu       sync.Mutex
 	draining bool
@@ -171,10 +172,14 @@ func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, h
 		stopped: make(chan struct{}), beating: make(chan struct{}),
 		ready: make(chan struct{}), idle: make(chan struct{}),
 		pending: make(map[uint64]*batch), flows: make(map[string]*queueFlow),
-		room: newRoom(cfg.MaxBytes),
+		room: newRoom(cfg.MaxBytes), told: make(chan struct{}, 1),
+	}
+	queued, err := w.listen()
+	if err != nil {
+		return nil, err
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	go w.run(ctx)
+	go w.run(ctx, queued)
 	go w.beat()
 	return w, nil
 }

@@ -48,10 +48,28 @@ type queueFlow struct {
 	slots  atomic.Int64 // of the newest batch, if the queue is a pool's
 }
 
+// listen hears of queues that have batches, until run ends.
+func (w *WorkConsumer) listen() (*nats.Subscription, error) {
+	sub, err := w.conn.nc.Subscribe(w.conn.cfg.Subjects.Queued(w.worker, "*"), func(m *nats.Msg) {
+		if w.consumes(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) {
+			return
+		}
+		select {
+		case w.told <- struct{}{}: // anybody can say so: look has to see it
+		default:
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen for queues: %w", err)
+	}
+	return sub, nil
+}
+
 // run keeps flows going for the queues that have batches, until ctx ends.
-func (w *WorkConsumer) run(ctx context.Context) {
+func (w *WorkConsumer) run(ctx context.Context, queued *nats.Subscription) {
 	defer close(w.stopped)
 	defer w.flowing.Wait()
+	defer queued.Unsubscribe() // fails only with the connection
 	for failures := 0; ; {
 		started, err := w.follow(ctx)
 		if ctx.Err() != nil {
@@ -87,20 +105,6 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 	if err := w.removeFormer(setup); err != nil {
 		return false, err
 	}
-	told := make(chan struct{}, 1)
-	sub, err := w.conn.nc.Subscribe(w.conn.cfg.Subjects.Queued(w.worker, "*"), func(m *nats.Msg) {
-		if w.consumes(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) {
-			return
-		}
-		select {
-		case told <- struct{}{}: // anybody can say so: look has to see it
-		default:
-		}
-	})
-	if err != nil {
-		return false, fmt.Errorf("listen for queues: %w", err)
-	}
-	defer func() { _ = sub.Unsubscribe() }()
 	stream, err := w.conn.js.Stream(setup, w.conn.WorkStream())
 	if err != nil {
 		return false, fmt.Errorf("look up stream %s: %w", w.conn.WorkStream(), err)
@@ -117,7 +121,7 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 		again := time.NewTimer(lookAgain - lookPause)
 		select {
 		case <-again.C:
-		case <-told:
+		case <-w.told:
 			again.Stop()
 		case <-ctx.Done():
 			again.Stop()
@@ -345,4 +349,32 @@ func (f *queueFlow) breaks(err error) bool {
 		}
 	}
 	return false
+}
+
+// beat tells the server from time to time which batches are still alive.
+func (w *WorkConsumer) beat() {
+	tick := time.NewTicker(w.cfg.AckWait / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.beating:
+			return
+		case now := <-tick.C:
+			for _, m := range w.alive(now) {
+				w.note(m.InProgress())
+			}
+		}
+	}
+}
+
+func (w *WorkConsumer) alive(now time.Time) []jetstream.Msg {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	alive := make([]jetstream.Msg, 0, len(w.pending))
+	for _, b := range w.pending {
+		if !b.settled && now.Sub(b.since) < w.cfg.MaxExecution {
+			alive = append(alive, b.msg)
+		}
+	}
+	return alive
 }

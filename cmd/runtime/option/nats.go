@@ -87,13 +87,18 @@ func (f *NATS) With(ctx context.Context, name string, log *slog.Logger, do func(
 // Target name a queue of a running worker.
 type Target struct {
 	NATS
-	Worker  string        `default:"${hostname}" help:"Worker that has the queue."`
+	Worker  string        `default:"${hostname}" help:"Worker that has the queue. Work may go to pool.NAME too: any worker of that pool runs it."`
 	Queue   string        `required:"" placeholder:"NAME" help:"Queue of that worker."`
 	Timeout time.Duration `default:"${timeout}" help:"Longest wait for all of it."`
 }
 
 // Validate is called by the command line's parser.
-func (f *Target) Validate() error { return ValidNames(f.Worker, f.Queue) }
+func (f *Target) Validate() error {
+	if telemetry.ValidTaker(f.Worker) { // what only a worker can do is refused of a pool when it is asked
+		return validName("--queue", f.Queue)
+	}
+	return ValidNames(f.Worker, f.Queue)
+}
 
 // With is that of NATS, bounded by the timeout and ended by a signal.
 func (f *Target) With(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error, dispensable ...string) error {
@@ -109,10 +114,15 @@ func (f *Target) With(ctx context.Context, name string, log *slog.Logger, do fun
 
 // ValidNames refuses what cannot be the name of a worker or a queue, and names the flag.
 func ValidNames(worker, queue string) error {
-	for _, name := range []struct{ flag, value string }{{"--worker", worker}, {"--queue", queue}} {
-		if !telemetry.ValidToken(name.value) {
-			return fmt.Errorf("%s %q: use 1 to 64 letters, digits, _ or -", name.flag, name.value)
-		}
+	if err := validName("--worker", worker); err != nil {
+		return err
+	}
+	return validName("--queue", queue)
+}
+
+func validName(flag, name string) error {
+	if !telemetry.ValidToken(name) {
+		return fmt.Errorf("%s %q: use 1 to 64 letters, digits, _ or -", flag, name)
 	}
 	return nil
 }

@@ -223,13 +223,6 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 // take consumes the work that is sent to the worker, or to one of its pools, and withdraws batches of it. A pool's
 // batches are those of the worker's queue of the same name.
 func (n *Node) take(ctx context.Context, sentTo string, cfg natsio.WorkConfig) error {
-	cancels, err := n.conn.ServeCancel(sentTo, func(_, queue, batch string, answer func(telemetry.CancelFound, int, error)) {
-		n.system.Cancel(n.name, queue, batch, answer)
-	})
-	if err != nil {
-		return err
-	}
-	n.cancels = append(n.cancels, cancels)
 	work, err := n.conn.ConsumeWork(ctx, sentTo, cfg, func(sentTo, queue string, w *telemetry.Work, sentNs int64, settled func(telemetry.Outcome, error)) {
 		n.system.Submit(sentTo, n.name, queue, w, sentNs, settled)
 	})
@@ -237,6 +230,13 @@ func (n *Node) take(ctx context.Context, sentTo string, cfg natsio.WorkConfig) e
 		return err
 	}
 	n.work = append(n.work, work)
+	cancels, err := n.conn.ServeCancel(sentTo, func(_, queue, batch string, answer func(telemetry.CancelFound, int, error)) {
+		n.system.Cancel(n.name, queue, batch, answer)
+	})
+	if err != nil {
+		return err
+	}
+	n.cancels = append(n.cancels, cancels)
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (n *Node) Status() Status {
 		logged := n.decisions.Stats()
 		s.Decisions = &logged
 	}
-	if len(n.work) > 0 {
+	if len(n.cancels) > len(n.pools) { // all have begun
 		work, heap, cancels := n.work[0].Stats(), n.heap.Stats(), n.cancels[0].Stats()
 		s.Work, s.Heap, s.Cancels = &work, &heap, &cancels
 		for i, pool := range n.pools {

@@ -87,8 +87,9 @@ func transfer(ctx context.Context, conn *natsio.Conn, worker, queue string, requ
 
 // Cancel asks a worker to withdraw a batch and returns what it found and how many slots
 // it has dropped so far; what became of the batch is in its done record. Asking again is
-// safe. The error wraps natsio.ErrNoRuntime if no worker of that name owns a device,
-// ErrBadName or ctx's error.
+// safe. Of a pool's workers, the one that has the batch says so, or each that it has not seen it and will
+// not run it if it comes within an hour. The error wraps natsio.ErrNoRuntime if no worker of that name, or none of
+// the pool, owns a device, ErrBadName or ctx's error.
 func Cancel(ctx context.Context, conn *natsio.Conn, worker, queue, batch string) (found telemetry.CancelFound, slots int, err error) {
 	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return 0, 0, err
@@ -96,13 +97,25 @@ func Cancel(ctx context.Context, conn *natsio.Conn, worker, queue, batch string)
 	if !telemetry.ValidToken(batch) {
 		return 0, 0, fmt.Errorf("%w: batch %q", natsio.ErrBadName, batch)
 	}
-	r, err := conn.Request(ctx, conn.Subjects().Cancel(worker, queue), &telemetry.Cancel{Batch: batch},
-		natsio.CancelLimits, telemetry.SubjectCancel)
-	if err == nil && r.Cancel.Batch != batch {
+	var answer telemetry.Cancel
+	use := func(r *telemetry.Record) bool {
+		answer = r.Cancel
+		return answer.Batch != batch || answer.Found != telemetry.CancelUnseen
+	}
+	subject, request := conn.Subjects().Cancel(worker, queue), &telemetry.Cancel{Batch: batch}
+	if _, pool := telemetry.PoolOf(worker); pool {
+		err = conn.RequestAll(ctx, subject, request, natsio.CancelLimits, telemetry.SubjectCancel, use)
+	} else {
+		var r *telemetry.Record
+		if r, err = conn.Request(ctx, subject, request, natsio.CancelLimits, telemetry.SubjectCancel); err == nil {
+			use(r)
+		}
+	}
+	if err == nil && answer.Batch != batch {
 		err = errOtherRequest
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("cancel batch %s of %s.%s: %w", batch, worker, queue, err)
 	}
-	return r.Cancel.Found, int(r.Cancel.Slots), nil
+	return answer.Found, int(answer.Slots), nil
 }

@@ -24,6 +24,26 @@ func HasWorkStream(ctx context.Context, conn *natsio.Conn, worker, queue string)
 	return errors.As(err, &answer)
 }
 
+// AnybodyTakes reports whether somebody listens for word of a queue's batches, as workers do, as far as the server knows.
+// It answers false at once and waits for nobody: the server says that nobody listens before it answers Flush.
+func AnybodyTakes(ctx context.Context, conn *natsio.Conn, taker, queue string) (bool, error) {
+	inbox := conn.NATS().NewInbox()
+	answers, err := conn.NATS().SubscribeSync(inbox)
+	if err != nil {
+		return false, err
+	}
+	defer answers.Unsubscribe() // fails only with the connection
+	err = conn.PublishRequest(conn.Subjects().Queued(taker, queue), inbox, nil)
+	if err == nil {
+		err = conn.Flush(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	waiting, _, err := answers.Pending()
+	return waiting == 0, err
+}
+
 // TryPublish publishes on each subject a message that does nothing, and returns why the server
 // refuses to, by subject, where it does. The message is no record, and no stream stores it.
 // The API of JetStream carries no request out that needs an API of later servers; and since
