@@ -25,12 +25,16 @@ func (s *System) beat() {
 			return
 		case <-ticker.C:
 			s.tick.Add(1)
+			s.beatAt.Store(int64(time.Since(s.started)))
 			s.spread()
 			s.sweep()
 			s.forgetDevices()
 		}
 	}
 }
+
+// BeatAt is when the system looked after its queues last, as it does every second.
+func (s *System) BeatAt() time.Time { return s.started.Add(time.Duration(s.beatAt.Load())) }
 
 // idleTicks is idleAfter in heartbeats.
 func (s *System) idleTicks() uint64 { return uint64(s.cfg.idleAfter / s.cfg.heartbeat) }

@@ -27,8 +27,10 @@ type System struct {
 	retired    Counts    // of forgotten queues
 	introduced uint64    // queues since the start
 
-	stopped  atomic.Int64  // queues that are stopped after panics
+	stopped  atomic.Int64 // queues that are stopped after panics
+	started  time.Time
 	tick     atomic.Uint64 // heartbeats since the start
+	beatAt   atomic.Int64  // after started, when the newest one came, in ns
 	launches atomic.Uint64 // launch numbers, unique over all local workers
 	echoes   atomic.Uint64
 
@@ -61,7 +63,7 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	}
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
-		devices:  make(map[string]*device),
+		started: time.Now(), devices: make(map[string]*device),
 		complain: complaint.New(cfg.Logger), refusals: make(map[string]uint64),
 		stop: make(chan struct{}), config: decisionlog.ConfigName(&cfg.Policy), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
 	}

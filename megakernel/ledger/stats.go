@@ -20,7 +20,8 @@ type QueueStats struct {
 // Stats is a snapshot of the books.
 type Stats struct {
 	Pending   int // slots submitted and not finished
-	FreePages int
+	Pages     int
+	FreePages int             // part of Pages
 	Queues    []QueueSnapshot // in no order
 }
 
@@ -36,7 +37,7 @@ type QueueSnapshot struct {
 
 // Stats takes a snapshot.
 func (l *Ledger) Stats() Stats {
-	s := Stats{Pending: l.pending, FreePages: l.pool.Free()}
+	s := Stats{Pending: l.pending, Pages: len(l.pages), FreePages: l.pool.Free()}
 	for name, q := range l.queues {
 		row := QueueSnapshot{Name: name, Tenant: q.window.Tenant, Pending: q.pending, Options: q.options, QueueStats: q.stats}
 		for p := range row.Classes {

@@ -344,3 +344,24 @@ func (c *Conn) replicateBucket(ctx context.Context, stream string, wanted int) {
 	have := s.CachedInfo().Config
 	c.replicate(ctx, &have, wanted)
 }
+
+// StreamUse is how full a stream is.
+type StreamUse struct {
+	Name     string
+	Messages uint64
+	Bytes    uint64
+	MaxBytes uint64 // 0: no bound of its own
+	Refuses  bool   // what finds no room is refused, instead of taking that of the oldest
+}
+
+// StreamUse asks the server how full a stream is.
+func (c *Conn) StreamUse(ctx context.Context, name string) (StreamUse, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	stream, err := c.js.Stream(ctx, name)
+	if err != nil {
+		return StreamUse{}, fmt.Errorf("look up stream %s: %w", name, err)
+	}
+	info := stream.CachedInfo()
+	return StreamUse{Name: name, Messages: info.State.Msgs, Bytes: info.State.Bytes, MaxBytes: uint64(max(info.Config.MaxBytes, 0)), Refuses: info.Config.Discard == jetstream.DiscardNew}, nil
+}

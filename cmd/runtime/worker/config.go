@@ -41,6 +41,11 @@ type Config struct {
 	// Decider takes the policy's place, for programs that compare decisions; nil: the policy decides.
 	Decider actors.Decider
 
+	// Meter and Finished are told how long things take, and batches from the stream to the acknowledgement of
+	// their done record. Nil: nobody wants to know.
+	Meter    actors.Meter
+	Finished func(sinceStored time.Duration)
+
 	// Autotuner says how geometries are tuned, and Memory what tuners begin from; the node shares it on
 	// the bus and closes it. nil: nothing is remembered.
 	Autotuner session.Mode

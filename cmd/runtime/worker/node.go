@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ringmaster/actors"
@@ -43,6 +44,10 @@ type Node struct {
 
 	announcing func() // stops the announcements
 	telling    func() // stops telling backlogs; nil: nobody else decides for the worker
+	watching   func() // stops watching streams
+
+	streams atomic.Pointer[[]natsio.StreamUse] // as the server said last
+	closing atomic.Bool                        // Close was called
 
 	ballast []byte // ballastBytes that nobody touches
 }
@@ -89,6 +94,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.members.Begin()
+	n.watching = n.watchStreams()
 	n.settle(ctx)
 	return n, nil
 }
@@ -143,6 +149,7 @@ func (n *Node) startActors(ctx context.Context, cfg *Config) (err error) {
 	}
 	actorCfg := actors.DefaultConfig()
 	actorCfg.Policy, actorCfg.Incarnation, actorCfg.Logger = cfg.Policy, n.conn.Incarnation(), cfg.Log
+	actorCfg.Meter = cfg.Meter
 	actorCfg.Autotuner, actorCfg.Decider, actorCfg.Software = cfg.Autotuner, cfg.Decider, cfg.Version
 	if cfg.MaxQueues > 0 {
 		actorCfg.MaxQueues = cfg.MaxQueues
@@ -203,6 +210,7 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 	if cfg.Work != nil {
 		work = *cfg.Work
 	}
+	work.Finished = cfg.Finished
 	work.MaxDeliveries, work.GaveUp, work.SetAside = cfg.Deliveries, n.outlet.Done, poison.NewKeeper(n.conn).SetAside
 	if err = n.take(ctx, cfg.Name, work); err != nil {
 		return err
@@ -271,6 +279,10 @@ func (n *Node) Refused() uint64 { return n.ingest.Stats().Refused }
 // acknowledged, and leaves what has not started to be delivered to the next process.
 func (n *Node) Close(ctx context.Context) error {
 	var errs []error
+	n.closing.Store(true)
+	if n.watching != nil {
+		n.watching()
+	}
 	if n.announcing != nil {
 		n.announcing()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"ringmaster/megakernel"
@@ -19,6 +20,7 @@ type rebuilder struct {
 	quit     chan struct{} // closed when there is nothing to wait for any more
 	device   Device        // the one in use
 	epoch    uint64
+	lostAt   atomic.Pointer[time.Time] // nil: the device is there
 }
 
 // Pauses between attempts to open a lost device. Drivers take up to some seconds to
@@ -67,6 +69,7 @@ func (r *rebuilder) lost(err error) bool {
 // After an error everything is as before, and rebuild may be called again.
 func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 	begin := time.Now()
+	r.lostAt.CompareAndSwap(nil, &begin)
 	r.log.Warn("the device was lost", "epoch", r.epoch, "error", loss)
 	if r.reopen == nil {
 		return errNoReopen
@@ -87,6 +90,7 @@ func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 		}
 	}
 	r.epoch++
+	r.lostAt.Store(nil)
 	r.log.Warn("the device is back", "epoch", r.epoch, "took", time.Since(begin))
 	return nil
 }

@@ -234,6 +234,9 @@ func (s *Store) last(worker, queue string) (*telemetry.Stored, error) {
 	return m, err
 }
 
+// Name is the name of the stream.
+func (s *Store) Name() string { return s.name }
+
 // Stats returns what became of the decisions so far, and why none is stored now, if that is so.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
