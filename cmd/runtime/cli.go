@@ -12,6 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ringmaster/cmd/runtime/admin"
+	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
@@ -57,7 +59,8 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
 		kong.Writers(std.Out, std.Err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"version": versionLine(), "hostname": option.HostName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare)},
+		kong.Vars{"version": versionLine(), "hostname": option.HostName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare),
+			"http_addr": admin.DefaultAddr, "http_queues": strconv.Itoa(metrics.DefaultQueues)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(helpOf),
 	)

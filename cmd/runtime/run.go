@@ -17,6 +17,7 @@ import (
 
 	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/oversight"
 	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
@@ -39,6 +40,7 @@ type runCmd struct {
 	option.Lease
 	option.Ring
 	option.Autotune
+	option.HTTP
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	Pools       []string      `name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
 	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
@@ -68,6 +70,11 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	if err := c.check(); err != nil {
 		return err
 	}
+	seen, err := oversight.Begin(c.oversight(log))
+	if err != nil {
+		return fmt.Errorf("--http: %w", err)
+	}
+	defer seen.Close()
 	opcodes, err := slots.LoadOpcodes(c.Opcodes.Dir)
 	if err != nil {
 		return err
@@ -107,7 +114,9 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 		bus.URL = server.URL()
 		log.Info("embedded NATS server", "url", server.URL(), "store", c.store())
 	}
-	node, err := worker.Start(ctx, c.nodeConfig(bus, device, opcodes, limits, log))
+	cfg := c.nodeConfig(bus, device, opcodes, limits, log)
+	seen.Meter(&cfg)
+	node, err := worker.Start(ctx, cfg)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		log.Info("stopped before anybody was served")
@@ -115,7 +124,7 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	case err != nil:
 		return err
 	}
-	return c.serve(ctx, node, device, bus, log)
+	return c.serve(ctx, node, device, bus, seen, log)
 }
 
 // claim checks that a device can have the ring that the flags ask for, claims it for this
@@ -165,40 +174,6 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		return service, nil
 	}
 	return cfg
-}
-
-// serve serves until ctx ends, and then drains and closes the node.
-func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, log *slog.Logger) error {
-	if c.Window {
-		hide, err := showRing(device, node, c.Worker, log)
-		if err != nil {
-			return errors.Join(err, node.Close(ctx))
-		}
-		defer hide()
-	}
-	c.logStart(node, device, bus, log)
-	<-ctx.Done()
-	log.Info("draining", "at_most", c.Drain)
-	begin := time.Now()
-	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
-	defer cancel()
-	err := node.Close(drainCtx)
-	log.Info("stopped", "took", time.Since(begin).Round(time.Millisecond))
-	return err
-}
-
-// logStart tells in one event what serves, and how.
-func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, log *slog.Logger) {
-	event := log.With("version", version, "pid", os.Getpid(), "incarnation", fmt.Sprintf("%x", node.Conn().Incarnation()), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
-		"device", node.DeviceName(), "policy", c.Policy.Name, "autotuner", c.Tuner.Mode, "decision_log", c.DecisionLog.File)
-	if device == nil {
-		event.Info("serving: decides, executes nothing; stop with SIGTERM")
-		return
-	}
-	event.Info("serving; stop with SIGTERM", "software", device.Info().Software, "mode", c.Mode, "windows", c.Windows)
-	if device.Info().Software && c.Device == "" {
-		log.Warn("no GPU was found: a software renderer runs the ring on this machine's processors; `ringmaster doctor` says what was tried, --decide-only needs none", "device", node.DeviceName())
-	}
 }
 
 // check refuses values that make no sense, before anything is started.

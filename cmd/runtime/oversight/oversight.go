@@ -1,0 +1,144 @@
+package oversight
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ringmaster/cmd/runtime/admin"
+	"ringmaster/cmd/runtime/health"
+	"ringmaster/cmd/runtime/metrics"
+	"ringmaster/cmd/runtime/systemd"
+	"ringmaster/cmd/runtime/worker"
+)
+
+// Config says what is shown to whom.
+type Config struct {
+	HTTP    admin.Config // what it answers is set here; no Addr: nothing is served
+	Version string
+	Queues  int    // with series of their own in the metrics
+	Store   string // directory whose file system has the embedded server's streams, "" for none
+	Log     *slog.Logger
+}
+
+// Oversight is what others see of one process.
+type Oversight struct {
+	metrics *metrics.Metrics
+	server  *admin.Server // nil: nothing is served
+	read    atomic.Pointer[func() worker.Reading]
+	log     *slog.Logger
+}
+
+// Begin serves what the configuration asks for, before anything else of the process is started, so that whoever asks is
+// told that it starts.
+func Begin(cfg Config) (*Oversight, error) {
+	o := &Oversight{log: cfg.Log}
+	if cfg.HTTP.Addr == "" {
+		return o, nil
+	}
+	shown := metrics.Config{Version: cfg.Version, MaxQueues: cfg.Queues, Log: cfg.Log}
+	if cfg.Store != "" {
+		shown.Disk = func() (free, all uint64, err error) { return diskSpace(cfg.Store) }
+	}
+	o.metrics = metrics.New(shown)
+	cfg.HTTP.Metrics, cfg.HTTP.Live, cfg.HTTP.Ready = o.metrics.Handler(), o.live, o.ready
+	var err error
+	o.server, err = admin.Start(cfg.HTTP)
+	return o, err
+}
+
+// Meter has the node's durations observed, if anybody can see them.
+func (o *Oversight) Meter(cfg *worker.Config) {
+	if o.metrics != nil {
+		cfg.Meter, cfg.Finished = o.metrics, o.metrics.Finished
+	}
+}
+
+// Addr is where metrics and health are served, "" for nowhere.
+func (o *Oversight) Addr() string {
+	if o.server == nil {
+		return ""
+	}
+	return o.server.Addr().String()
+}
+
+func (o *Oversight) live() []health.Reason {
+	read := o.read.Load()
+	if read == nil {
+		return nil
+	}
+	r := (*read)()
+	return health.Live(&r)
+}
+
+func (o *Oversight) ready() []health.Reason {
+	read := o.read.Load()
+	if read == nil {
+		return []health.Reason{{Code: health.Starting, Text: "the process starts, and waits for its device or for NATS; its log says for what"}}
+	}
+	r := (*read)()
+	return health.Ready(&r)
+}
+
+// Serving tells that the node serves, and from then on, until ctx ends, that it lives.
+func (o *Oversight) Serving(ctx context.Context, node *worker.Node) {
+	read := node.Reading
+	o.read.Store(&read)
+	if o.metrics != nil {
+		o.metrics.Attach(read)
+	}
+	o.notify(systemd.Ready, systemd.Status("serves"))
+	if period := systemd.WatchdogPeriod(); period > 0 {
+		go o.feed(ctx, period)
+	}
+}
+
+// feed tells the service manager's watchdog that the process lives, while it does.
+func (o *Oversight) feed(ctx context.Context, period time.Duration) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		if len(o.live()) == 0 {
+			o.notify(systemd.Alive)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Stopping tells that the node drains.
+func (o *Oversight) Stopping() { o.notify(systemd.Stopping, systemd.Status("drains")) }
+
+func (o *Oversight) notify(states ...string) {
+	if err := systemd.Notify(states...); err != nil {
+		o.log.Warn("the service manager cannot be told how this process is", "err", err)
+	}
+}
+
+// closePatience is how long requests under way may take when the process ends.
+const closePatience = time.Second
+
+// Close ends what is served.
+func (o *Oversight) Close() {
+	if o.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	o.server.Close(ctx)
+}
+
+// diskSpace is what the file system of a directory has left for others than root, and its size, in bytes.
+func diskSpace(dir string) (free, all uint64, err error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("space of %s: %w", dir, err)
+	}
+	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/oversight"
+)
+
+// A process says over HTTP that it starts while NATS is away, that it is ready when it serves, and its service manager
+// hears that it is ready, lives and stops.
+func TestRunIsSeenFromOutside(t *testing.T) {
+	manager := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: manager, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	heard := func(want string) {
+		t.Helper()
+		buf := make([]byte, 4096)
+		for {
+			if err := socket.SetReadDeadline(time.Now().Add(clientPatience)); err != nil {
+				t.Fatal(err)
+			}
+			n, err := socket.Read(buf)
+			if err != nil {
+				t.Fatalf("the manager did not hear %s: %v", want, err)
+			}
+			if strings.Contains(string(buf[:n]), want) {
+				return
+			}
+		}
+	}
+	t.Setenv("NOTIFY_SOCKET", manager)
+	t.Setenv("WATCHDOG_USEC", "20000")
+	addr := freeAddr(t)
+	get := func(path string) (int, string) {
+		t.Helper()
+		for end := time.Now().Add(clientPatience); ; {
+			answer, err := http.Get("http://" + addr + path)
+			if err == nil {
+				text, _ := io.ReadAll(answer.Body)
+				answer.Body.Close()
+				return answer.StatusCode, string(text)
+			}
+			if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+	}
+	url := serverOf(t)
+	n := startNode(t, url, "--decide-only", "--http", addr)
+	heard("READY=1")
+	heard("WATCHDOG=1")
+	if code, text := get("/readyz"); code != 200 || text != "ready\n" {
+		t.Errorf("%d %q", code, text)
+	}
+	got := ringmaster(t, t.Context(), `{"kind":"worker","max_workgroup_size_x":256}`+"\n"+`{"kind":"queue","queue_len":300}`+"\n", "publish", "--nats", url, "--worker", "w7", "--queue", "q")
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for end := time.Now().Add(clientPatience); ; {
+		_, text := get("/metrics")
+		if strings.Contains(text, "\nringmaster_decisions_total 1\n") && strings.Contains(text, `ringmaster_queue_decisions_total{queue="q",worker="w7"} 1`) {
+			if !strings.Contains(text, "\nringmaster_decision_latency_seconds_count 1\n") {
+				t.Error("the decision's latency was not observed")
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no decision is counted:\n%s", text)
+		}
+	}
+	n.signal(syscall.SIGTERM)
+	heard("STOPPING=1")
+	<-n.ended
+	if err := n.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunSaysThatItStarts(t *testing.T) {
+	flags := option.HTTP{Addr: "127.0.0.1:0"}
+	seen, err := oversight.Begin(oversight.Config{HTTP: flags.Config(quietLog), Queues: 10, Store: t.TempDir(), Log: quietLog})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Close()
+	for path, want := range map[string]string{"/readyz": "not ready\nstarting: ", "/livez": "live\n", "/metrics": "ringmaster_build_info"} {
+		answer, err := http.Get("http://" + seen.Addr() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %q, %v", path, text, err)
+		}
+	}
+	if got := ringmaster(t, t.Context(), "", "run", "--http", "0.0.0.0:0"); got.code != 1 || !strings.Contains(got.err, "not a loopback address") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// freeAddr is an address of this host at which nobody listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

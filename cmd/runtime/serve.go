@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"ringmaster/cmd/runtime/oversight"
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/glcompute"
+	"ringmaster/telemetry/natsio"
+)
+
+// serve serves until ctx ends, and then drains and closes the node.
+func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, seen *oversight.Oversight, log *slog.Logger) error {
+	if c.Window {
+		hide, err := showRing(device, node, c.Worker, log)
+		if err != nil {
+			return errors.Join(err, node.Close(ctx))
+		}
+		defer hide()
+	}
+	c.logStart(node, device, bus, seen, log)
+	seen.Serving(ctx, node)
+	<-ctx.Done()
+	seen.Stopping()
+	log.Info("draining", "at_most", c.Drain)
+	begin, before := time.Now(), node.Status()
+	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
+	defer cancel()
+	err := node.Close(drainCtx)
+	logStop(time.Since(begin), before, node.Status(), log)
+	return err
+}
+
+// logStart tells in one event what serves, and how.
+func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, seen *oversight.Oversight, log *slog.Logger) {
+	event := log.With("version", version, "pid", os.Getpid(), "incarnation", fmt.Sprintf("%x", node.Conn().Incarnation()), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
+		"device", node.DeviceName(), "policy", c.Policy.Name, "autotuner", c.Tuner.Mode, "decision_log", c.DecisionLog.File, "http", seen.Addr())
+	if device == nil {
+		event.Info("serving: decides, executes nothing; stop with SIGTERM")
+		return
+	}
+	event.Info("serving; stop with SIGTERM", "software", device.Info().Software, "mode", c.Mode, "windows", c.Windows)
+	if device.Info().Software && c.Device == "" {
+		log.Warn("no GPU was found: a software renderer runs the ring on this machine's processors; `ringmaster doctor` says what was tried, --decide-only needs none", "device", node.DeviceName())
+	}
+}
+
+// logStop tells in one event how it ended: what was finished while the process drained, and what is left to the next one.
+func logStop(took time.Duration, before, after worker.Status, log *slog.Logger) {
+	event := log.With("took", took.Round(time.Millisecond), "decisions", after.Counts.Decisions, "launches", after.Launches, "slots_executed", after.SlotsExecuted)
+	if after.Work == nil {
+		event.Info("stopped")
+		return
+	}
+	finished, left := after.Work.Done-before.Work.Done, after.Work.Stored-min(after.Work.Done-before.Work.Done, after.Work.Stored)
+	event.Info("stopped; batches that are left run at the next start", "batches_finished", finished, "batches_left", left, "batches_given_back", after.Work.Retried-before.Work.Retried)
+}
+
+// oversight is what the flags let others see.
+func (c *runCmd) oversight(log *slog.Logger) oversight.Config {
+	cfg := oversight.Config{HTTP: c.HTTP.Config(log), Version: version, Queues: c.Series, Log: log}
+	if !c.Given() {
+		cfg.Store = c.store()
+	}
+	return cfg
+}
