@@ -76,6 +76,28 @@ func (c *Conn) SubscribeGraphs(worker, queue string, fn func(worker, queue strin
 	})
 }
 
+// SubscribeTelemetry calls fn for every record of the telemetry of a queue, whatever its kind; see SubscribeLaunches.
+func (c *Conn) SubscribeTelemetry(worker, queue string, fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
+	return c.subscribe(c.cfg.Subjects.Telemetry, worker, queue, anyTelemetry, fn)
+}
+
+// SubscribeWorkers calls fn for every announcement of a worker; "*" stands for all. See SubscribeRecommendations.
+func (c *Conn) SubscribeWorkers(worker string, fn func(worker string, h *telemetry.Header, w *telemetry.Worker)) (*Subscription, error) {
+	return c.subscribe(func(worker, _ string) string { return c.cfg.Subjects.Worker(worker) }, worker, "*", telemetry.KindWorker,
+		func(worker, _ string, r *telemetry.Record) { fn(worker, &r.Header, &r.Worker) })
+}
+
+// anyTelemetry stands for all kinds of records on subjects of telemetry.
+const anyTelemetry = telemetry.KindInvalid
+
+// carried reports whether subscribers of a kind are told of records of a kind on subjects of a class.
+func carried(class telemetry.SubjectClass, wanted, kind telemetry.Kind) bool {
+	if wanted == anyTelemetry {
+		return class == telemetry.SubjectTelemetry && class.Carries(kind)
+	}
+	return kind == wanted && class.Carries(kind)
+}
+
 // subscribe calls fn for every record of a kind. A record that is damaged or does not
 // belong is passed over: the runtime reports what it refuses.
 func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queue string, kind telemetry.Kind,
@@ -100,7 +122,7 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 		if err == nil {
 			_, err = telemetry.Check(m.Data, limits)
 		}
-		if err != nil || !class.Carries(kind) {
+		if err != nil {
 			return
 		}
 		decoder.Reset(m.Data)
@@ -109,7 +131,7 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err != nil || record.Kind != kind {
+			if err != nil || !carried(class, kind, record.Kind) {
 				continue
 			}
 			named := queue
