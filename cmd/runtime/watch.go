@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"ringmaster/cmd/runtime/option"
@@ -19,7 +16,7 @@ import (
 	"ringmaster/telemetry/natsio/client"
 )
 
-// watchCmd prints recommendations.
+// watchCmd prints recommendations as they come; topCmd has tables.
 type watchCmd struct {
 	option.NATS
 	Worker     string `placeholder:"NAME" default:"*" help:"Worker to watch."`
@@ -30,27 +27,19 @@ type watchCmd struct {
 }
 
 func (c *watchCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	view := watchView{cmd: c, out: terminal.NewScreen(std.Out)}
-	view.table = view.out.Terminal && !c.JSON
-	if view.table {
-		log = newLogger(&view, levelOf(log), "text") // lines of its own would be drawn over
-	}
-	return c.With(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error { return c.watch(ctx, conn, &view) })
+	return c.With(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error {
+		return c.watch(ctx, conn, terminal.NewScreen(std.Out))
+	})
 }
 
 // watch follows the recommendations until ctx ends or enough came.
-func (c *watchCmd) watch(ctx context.Context, conn *natsio.Conn, view *watchView) error {
+func (c *watchCmd) watch(ctx context.Context, conn *natsio.Conn, out *terminal.Screen) error {
 	s, err := client.NewSubscriber(conn, c.Worker, c.Queue, client.SubscriberConfig{Heartbeats: c.JSON && c.Heartbeats})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if view.table {
-		go view.refresh(ctx, s)
-	}
-	for c.Count == 0 || view.taken < c.Count {
+	for taken := 0; c.Count == 0 || taken < c.Count; {
 		a, err := s.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -58,113 +47,34 @@ func (c *watchCmd) watch(ctx context.Context, conn *natsio.Conn, view *watchView
 		case err != nil:
 			return errors.Join(err, s.Err())
 		}
-		view.update(&a)
+		if line := c.line(&a); line != "" {
+			out.Note("%s", line)
+			if a.Valid {
+				taken++
+			}
+		}
 	}
 	return nil
 }
 
-// levelOf is the lowest level that a log writes.
-func levelOf(log *slog.Logger) string {
-	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
-		if log.Enabled(context.Background(), level) {
-			return level.String()
-		}
-	}
-	return slog.LevelError.String()
-}
-
-// watchView shows the newest recommendation of every queue: a table on a terminal, with
-// the last lines of the log below it, and lines elsewhere.
-type watchView struct {
-	cmd   *watchCmd
-	out   *terminal.Screen
-	table bool
-	taken int // of Run's goroutine
-
-	mu    sync.Mutex
-	notes []string // the newest lines of the log
-}
-
-// maxNotes is how many lines of the log stay below the table.
-const maxNotes = 5
-
-// Write takes a line of the log.
-func (v *watchView) Write(line []byte) (int, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.notes = append(v.notes, text.Plain(strings.TrimSuffix(string(line), "\n")))
-	v.notes = v.notes[max(0, len(v.notes)-maxNotes):]
-	return len(line), nil
-}
-
-// update prints a change, unless a table shows it.
-func (v *watchView) update(a *client.Advice) {
+// line is what is printed of an advice, "" for nothing.
+func (c *watchCmd) line(a *client.Advice) string {
 	r := &a.Recommendation
 	switch {
+	case !a.Valid && c.JSON:
+		return ""
 	case !a.Valid:
-		if !v.cmd.JSON && !v.table {
-			v.out.Note("%s.%s: expired: nobody has decided for %v", a.Worker, a.Queue, time.Since(a.At).Round(time.Second))
-		}
-		return
-	case v.cmd.JSON && r.Heartbeat && !v.cmd.Heartbeats:
-		return
-	case v.cmd.JSON:
+		return fmt.Sprintf("%s.%s: expired: nobody has decided for %v", a.Worker, a.Queue, time.Since(a.At).Round(time.Second))
+	case c.JSON:
 		h := a.Header
 		h.Queue = a.Queue
-		if line, err := telemetry.MarshalRecommendationJSON(a.Worker, &h, r); err == nil {
-			v.out.Note("%s", text.Plain(string(line))) // JSON leaves some control characters as they are
+		line, err := telemetry.MarshalRecommendationJSON(a.Worker, &h, r)
+		if err != nil {
+			return ""
 		}
-	case !v.table:
-		v.out.Note("%s.%s: %s", a.Worker, a.Queue, describe(r))
+		return text.Plain(string(line)) // JSON leaves some control characters as they are
 	}
-	v.taken++
-}
-
-// refresh draws the table until ctx ends.
-func (v *watchView) refresh(ctx context.Context, s *client.Subscriber) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		v.out.Draw(v.frame(s.All(), time.Now()))
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// frame is the table and the notes below it.
-func (v *watchView) frame(all []client.Advice, now time.Time) string {
-	slices.SortFunc(all, func(a, b client.Advice) int {
-		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
-	})
-	rows := make([][]string, 0, len(all))
-	for i := range all {
-		a := &all[i]
-		if a.Header.Incarnation != 0 {
-			rows = append(rows, append([]string{a.Worker, age(a, now)}, planCells(a.Queue, &a.Recommendation)...))
-		}
-	}
-	frame := "waiting for recommendations\n"
-	if len(rows) > 0 {
-		frame = text.Table(append([]string{"WORKER", "AGE"}, planHeader...), rows)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, note := range v.notes {
-		frame += note + "\n"
-	}
-	return frame
-}
-
-// age says how old an advice is and how long it holds, or that nobody decides any more.
-func age(a *client.Advice, now time.Time) string {
-	old := now.Sub(a.At).Round(time.Second)
-	if !a.Valid {
-		return fmt.Sprintf("EXPIRED, %v", old)
-	}
-	return fmt.Sprintf("%v of %v", old, time.Duration(a.Recommendation.ValidForMs)*time.Millisecond)
+	return fmt.Sprintf("%s.%s: %s", a.Worker, a.Queue, describe(r))
 }
 
 // describe is a recommendation in one line for people.
