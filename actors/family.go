@@ -211,7 +211,7 @@ func (f *family) publishOutside(s *decision, heartbeat bool) {
 	}
 	defer func() {
 		if why := recover(); why != nil {
-			f.system.cfg.Logger.Error("publisher panicked", "worker", f.device.name, "queue", f.name, "reason", why)
+			f.system.cfg.Logger.Error("publisher panicked", "worker", f.device.name, "queue", f.name, "error", why)
 		}
 	}()
 	f.publish(s, false, heartbeat, nil)

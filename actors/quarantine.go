@@ -80,7 +80,7 @@ func (f *family) stop(actor string) {
 	f.quarantine.Store(q)
 	f.system.stopped.Add(1)
 	f.cell.count(func(n *Counts) { n.Stops++ })
-	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "reason", q.reason)
+	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "error", q.reason)
 	f.latest.CompareAndSwap(nil, new(decision)) // it has never decided: decision 0 says only why
 	f.publishOutside(f.repeated(), false)
 }

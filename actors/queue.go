@@ -278,7 +278,7 @@ func (a *queueActor) repeat() {
 	}
 	a.publish(d, false, true, nil)
 	if slots := a.pending.Load(); slots > 0 && !d.planned() {
-		a.system.complain.Warn("work waits because the queue's decision is no plan", a.device.name, a.name, "slots", slots, "reason", d.reason)
+		a.system.complain.Warn("work waits because the queue's decision is no plan", a.device.name, a.name, "slots", slots, "error", d.reason)
 	}
 }
 

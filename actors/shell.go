@@ -154,6 +154,6 @@ type restartAlways struct{ shell *shell }
 // HandleFailure implements the library's supervision strategy.
 func (r restartAlways) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, msg any) {
 	r.shell.restarts.Add(1)
-	r.shell.log.Error("actor panicked and restarts with its state", "actor", child.GetId(), "reason", reason, "message", slog.AnyValue(msg).Kind().String())
+	r.shell.log.Error("actor panicked and restarts with its state", "actor", child.GetId(), "error", reason, "message", slog.AnyValue(msg).Kind().String())
 	supervisor.RestartChildren(child)
 }

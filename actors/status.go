@@ -233,7 +233,7 @@ func (a *queueActor) stand(state, why string) {
 		shown := *now
 		a.standing.Store(&shown)
 		if state == StandsAlone || state == StandsInDoubt {
-			a.system.complain.Warn("decisions are not stored: "+state, a.device.name, a.name, "reason", why)
+			a.system.complain.Warn("decisions are not stored: "+state, a.device.name, a.name, "error", why)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (s *System) refuse(worker, queue string, r *telemetry.Record, err error) er
 	if !telemetry.ValidToken(worker) || queue != "" && !telemetry.ValidToken(queue) {
 		worker, queue = "", "" // not a name
 	}
-	s.complain.Warn("record refused: "+reason.Error(), worker, queue, "kind", r.Kind, "incarnation", r.Incarnation, "reason", err)
+	s.complain.Warn("record refused: "+reason.Error(), worker, queue, "kind", r.Kind, "incarnation", r.Incarnation, "error", err)
 	return err
 }
 
@@ -270,7 +270,7 @@ func (s *System) refusalCounts() (all uint64, by map[string]uint64) {
 func (f *family) tellLaunch(l *telemetry.Launch) {
 	f.system.cfg.Meter.Launched(time.Duration(min(deviceNs(l), math.MaxInt64)))
 	if l.Status != telemetry.LaunchOK {
-		f.system.complain.Warn("launch failed", f.device.name, f.name, "launch", l.Launch, "reason", l.Error)
+		f.system.complain.Warn("launch failed", f.device.name, f.name, "launch", l.Launch, "error", l.Error)
 	}
 	if l.Faulted > 0 {
 		f.system.complain.Warn("slots faulted; their done records say which and why", f.device.name, f.name, "launch", l.Launch, "slots", l.Faulted)
@@ -283,7 +283,7 @@ func (f *family) untuned(reason error) {
 	f.system.reportsUntuned.Add(1)
 	level := slog.LevelWarn
 	if f.device.view.Load().local {
-		level = slog.LevelInfo
+		level = slog.LevelDebug
 	}
-	f.system.complain.Say(level, "launch report is not used for tuning", f.device.name, f.name, "reason", reason)
+	f.system.complain.Say(level, "an implausible launch is not used for tuning", f.device.name, f.name, "error", reason)
 }

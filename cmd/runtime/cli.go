@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,11 +99,16 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	}
-	fmt.Fprintf(std.Err, "ringmaster: %s%s\n", text.PlainLines(err.Error()), adviceOn(err))
+	code := 1
 	if errors.Is(err, natsio.ErrLogin) || errors.Is(err, natsio.ErrNotPermitted) {
-		return exitRefused
+		code = exitRefused
 	}
-	return 1
+	if c.LogFormat == "json" {
+		log.Error("failed", "error", err.Error()+adviceOn(err), "exit_code", code)
+		return code
+	}
+	fmt.Fprintf(std.Err, "ringmaster: %s%s\n", text.PlainLines(err.Error()), adviceOn(err))
+	return code
 }
 
 // exitRefused is the exit code of a command whose user a NATS server does not let in, or not do what the command
@@ -146,16 +149,4 @@ func helpOf(value *kong.Value) string {
 	shown := *value
 	shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
 	return kong.DefaultHelpValueFormatter(&shown)
-}
-
-func newLogger(to io.Writer, level, format string) *slog.Logger {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		least = slog.LevelWarn
-	}
-	options := &slog.HandlerOptions{Level: least}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(to, options))
-	}
-	return slog.New(slog.NewTextHandler(to, options))
 }

@@ -325,8 +325,11 @@ func TestSourceRules(t *testing.T) {
 			t.Errorf("%s has %d lines; split it by idea, 400 is the limit", rel, lines)
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok {
-				checkCall(t, rel, dir, sel)
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				checkCall(t, rel, dir, n)
+			case *ast.CallExpr:
+				checkLogKeys(t, rel, n)
 			}
 			return true
 		})
@@ -338,6 +341,27 @@ func TestSourceRules(t *testing.T) {
 		}
 		if got := comments[dir]; !slices.Equal(got, want) {
 			t.Errorf("%s: package comment in %v, want exactly one, in %v", dir, got, want)
+		}
+	}
+}
+
+// checkLogKeys has log records say under one key why something went wrong, and how many like it were left out.
+func checkLogKeys(t *testing.T, rel string, call *ast.CallExpr) {
+	t.Helper()
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Debug", "Info", "Warn", "Error", "Say", "Log"}, sel.Sel.Name) {
+		return
+	}
+	for _, arg := range call.Args {
+		word, ok := arg.(*ast.BasicLit)
+		if !ok {
+			continue
+		}
+		switch word.Value {
+		case `"err"`, `"reason"`, `"why"`:
+			t.Errorf("%s logs under the key %s; the key is \"error\"", rel, word.Value)
+		case `"muted"`, `"not_logged"`:
+			t.Errorf("%s logs under the key %s; the key is \"suppressed\"", rel, word.Value)
 		}
 	}
 }

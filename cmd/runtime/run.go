@@ -307,7 +307,7 @@ const exitHang = 75
 // endOnHang ends the process without touching the device again.
 func endOnHang(log *slog.Logger) func(why string) {
 	return func(why string) {
-		log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
+		log.Error("the device hangs; the process ends, its work goes to the next one", "error", why, "exit_code", exitHang)
 		os.Exit(exitHang)
 	}
 }

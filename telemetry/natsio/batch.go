@@ -307,7 +307,7 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 	default:
 		w.note(m.NakWithDelay(backoff(w.cfg.RetryMin, w.cfg.RetryMax, int(min(delivered, 64)))))
 		w.retried.Add(1)
-		w.conn.cfg.Logger.Debug("nats: batch given back", "worker", w.worker, "delivered", delivered, "error", err)
+		w.conn.cfg.Logger.Debug("batch given back", "worker", w.worker, "delivered", delivered, "error", err)
 	}
 	w.mu.Lock()
 	delete(w.pending, b.sequence)
@@ -367,7 +367,7 @@ const handTime = 50 * time.Millisecond
 // turnAway refuses a batch of a crowded queue, after its done record is out.
 func (w *WorkConsumer) turnAway(b *batch, attempt int, m jetstream.Msg, why error) {
 	w.conn.complaints.Warn("work is refused, because as much of its queue waits as may without keeping others out",
-		w.worker, b.queue, "waiting", w.cfg.mostHeld(), "reason", why)
+		w.worker, b.queue, "waiting", w.cfg.mostHeld(), "error", why)
 	work, sentNs, err := w.decode(b, m) // the handler had the last one for its own
 	if err != nil {
 		w.settle(b, attempt, telemetry.OutcomeRefused, err)

@@ -183,7 +183,7 @@ func (c *Conn) Elsewhere() {
 	if len(c.nc.Servers()) < 2 || !c.moves.Allow() {
 		return
 	}
-	c.cfg.Logger.Warn("nats: no acknowledgements come, going to another server", "from", c.nc.ConnectedUrlRedacted())
+	c.cfg.Logger.Warn("no acknowledgements come, going to another server", "from", c.nc.ConnectedUrlRedacted())
 	_ = c.nc.ForceReconnect() // fails only on a connection that was closed
 }
 

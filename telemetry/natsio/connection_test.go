@@ -88,7 +88,7 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	if err := publishTelemetry(c, "gpu1", "a", queueRecord(1, "")); err != nil {
 		t.Fatal(err)
 	}
-	lines.wait(t, "the server refuses a subject to this user")
+	lines.wait(t, "the NATS server refuses a subject to this user")
 	st := c.Status()
 	if st.PermissionErrors != 1 || st.LastError == nil || !strings.Contains(st.LastError.Error(), "telemetry.gpu1") {
 		t.Errorf("status %+v, want one permission error that names the subject", st)

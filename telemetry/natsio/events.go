@@ -101,7 +101,7 @@ func (e *events) mark(err error) time.Duration {
 
 func (e *events) notYetConnected(nc *nats.Conn) {
 	e.mark(nc.LastError())
-	e.log.Warn("nats: no server answers yet, still trying", "servers", len(nc.Servers())) // their URLs may hold passwords
+	e.log.Warn("no NATS server answers yet; trying again", "servers", len(nc.Servers())) // their URLs may hold passwords
 }
 
 // loginError says why a server that answers does not let this user in, or this user the
@@ -142,7 +142,7 @@ func (c *Conn) attemptFailed(_ *nats.Conn, err error) {
 		c.events.mu.Lock()
 		c.events.lastErr = err
 		c.events.mu.Unlock()
-		c.complaints.Warn("nats: no login; trying again", "", "", "error", err)
+		c.complaints.Warn("NATS does not let this user in; trying again", "", "", "error", err)
 		c.events.tell("", err)
 	}
 }
@@ -222,7 +222,7 @@ func (e *events) tell(subject string, err error) {
 func (e *events) connected(nc *nats.Conn) {
 	e.mark(nil)
 	e.login.Store(nil)
-	e.log.Info("nats: connected", "server", nc.ConnectedUrlRedacted(), "version", nc.ConnectedServerVersion())
+	e.log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "version", nc.ConnectedServerVersion())
 }
 
 func (e *events) disconnected(nc *nats.Conn, err error) {
@@ -230,22 +230,22 @@ func (e *events) disconnected(nc *nats.Conn, err error) {
 	if nc.IsClosed() {
 		return // Close says so itself
 	}
-	e.log.Warn("nats: disconnected, trying to reconnect", "after", held.Round(time.Millisecond), "error", err)
+	e.log.Warn("disconnected from NATS; trying again", "after", held.Round(time.Millisecond), "error", err)
 }
 
 func (e *events) reconnected(nc *nats.Conn) {
 	away := e.mark(nil)
 	e.login.Store(nil)
-	e.log.Info("nats: reconnected", "server", nc.ConnectedUrlRedacted(), "away", away.Round(time.Millisecond))
+	e.log.Info("reconnected to NATS", "server", nc.ConnectedUrlRedacted(), "away", away.Round(time.Millisecond))
 }
 
 func (e *events) closedByServerOrUs(nc *nats.Conn) {
 	err := nc.LastError()
 	e.mark(err)
 	if e.closing.Load() {
-		e.log.Debug("nats: closed")
+		e.log.Debug("the connection to NATS is closed")
 	} else {
-		e.log.Error("nats: the connection ended for good", "error", err)
+		e.log.Error("the connection to NATS ended for good", "error", err)
 	}
 	close(e.closed)
 }
@@ -255,7 +255,7 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	e.mu.Lock()
 	e.lastErr = err
 	e.mu.Unlock()
-	message, subject := "nats: asynchronous error", ""
+	message, subject := "NATS reports an error", ""
 	if sub != nil {
 		subject = sub.Subject
 	}
@@ -264,7 +264,7 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		e.slow.Add(1)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		e.permission.Add(1)
-		message, subject, err = "nats: the server refuses a subject to this user", deniedSubject(err.Error()), e.deny(err)
+		message, subject, err = "the NATS server refuses a subject to this user", deniedSubject(err.Error()), e.deny(err)
 	default:
 		e.other.Add(1)
 	}
@@ -272,7 +272,14 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		e.muted.Add(1)
 		return
 	}
-	e.log.Warn(message, "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
+	attrs := []any{"error", err}
+	if subject != "" {
+		attrs = append(attrs, "subject", subject)
+	}
+	if muted := e.muted.Swap(0); muted > 0 {
+		attrs = append(attrs, "suppressed", muted)
+	}
+	e.log.Warn(message, attrs...)
 }
 
 // Denied returns the subjects that the server does not let this connection publish or

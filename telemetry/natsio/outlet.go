@@ -316,10 +316,10 @@ func (p *Outlet) store(letters []letter) error {
 		case err == nil:
 			p.streamReady = true
 		case p.cfg.KeepDone == KeepAlways || !p.conn.nc.IsConnected():
-			p.conn.complaints.Warn("nats: no work is acknowledged, as done records cannot be kept", "", "", "stream", p.conn.DoneStream(), "error", err)
+			p.conn.complaints.Warn("no work is acknowledged, as done records cannot be kept", "", "", "stream", p.conn.DoneStream(), "error", err)
 			return err
 		default:
-			p.conn.complaints.Warn("nats: done records are not kept: who is away when a batch ends misses its own", "", "", "stream", p.conn.DoneStream(), "error", err)
+			p.conn.complaints.Warn("done records are not kept: who is away when a batch ends misses its own", "", "", "stream", p.conn.DoneStream(), "error", err)
 			p.streamLess = time.Now().Add(streamAgain)
 			return p.confirm(letters)
 		}

@@ -20,7 +20,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	cfg := fastConfig(server.URL)
 	cfg.Logger = logger
 	runtime := dial(t, cfg)
-	lines.wait(t, "nats: connected")
+	lines.wait(t, "connected to NATS")
 	s := &shop{conn: runtime, client: dial(t, fastConfig(server.URL)), batches: make(chan delivery, 100)}
 	work := DefaultWorkConfig()
 	work.AckWait = time.Second
@@ -37,7 +37,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	if st := runtime.Status(); st.State != StateDisconnected || st.URL != "" {
 		t.Errorf("status %+v while the server is away", st)
 	}
-	lines.wait(t, "nats: disconnected")
+	lines.wait(t, "disconnected")
 	sent := make(chan error, 1)
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
 	if err := receive(t, sent); err == nil {
@@ -54,7 +54,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	if err := runtime.WaitState(testContext(t), StateConnected); err != nil {
 		t.Fatal(err)
 	}
-	if line := lines.wait(t, "nats: reconnected"); !strings.Contains(line, "away=") {
+	if line := lines.wait(t, "reconnected to NATS"); !strings.Contains(line, "away=") {
 		t.Errorf("line %q does not say for how long", line)
 	}
 	if err := receive(t, later); err != nil {

@@ -183,9 +183,9 @@ func (r *Results) store() {
 				var refused *jetstream.APIError
 				if errors.As(err, &refused) {
 					r.conn.complaints.Warn("tuner results are not shared with other workers: the server does not store them; tried again from time to time. "+
-						"If the bucket is full, remove it: it is made again", "", "", "bucket", r.conn.ResultBucket(), "reason", err)
+						"If the bucket is full, remove it: it is made again", "", "", "bucket", r.conn.ResultBucket(), "error", err)
 				}
-				r.log.Debug("a tuner's result is not shared yet", "key", name, "reason", err)
+				r.log.Debug("a tuner's result is not shared yet", "key", name, "error", err)
 			}
 			r.again(name, merge)
 			if !pause(r.ctx, backoff(r.conn.cfg.ReconnectMin, resultPause, attempt)) {
@@ -307,7 +307,7 @@ func (r *Results) reach() jetstream.KeyValue {
 		return bucket
 	}
 	if r.ctx.Err() == nil && r.conn.nc.IsConnected() {
-		r.conn.complaints.Warn("tuner results are not shared with other workers; tuning goes on without", "", "", "bucket", name, "reason", err)
+		r.conn.complaints.Warn("tuner results are not shared with other workers; tuning goes on without", "", "", "bucket", name, "error", err)
 	}
 	return nil
 }

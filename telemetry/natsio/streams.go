@@ -137,7 +137,7 @@ func (c *Conn) place(name string, create func(replicas int) error) (replicas int
 		return usualReplicas, err
 	}
 	if hasCode(err, errNoPeers) { // a cluster, which has two servers or misses one
-		c.complaints.Warn("nats: a stream is made with one replica, as too few servers take it; it has more when this process starts beside three", "", "",
+		c.complaints.Warn("a stream is made with one replica, as too few servers take it; it has more when this process starts beside three", "", "",
 			"stream", name, "error", err)
 	}
 	return 1, create(1)
@@ -166,7 +166,7 @@ func (c *Conn) makeStream(ctx context.Context, want jetstream.StreamConfig) (jet
 		})
 		switch {
 		case err == nil && want.MaxBytes < usual:
-			c.complaints.Warn("nats: a stream is made smaller, as the server or the account has no more space for streams", "", "",
+			c.complaints.Warn("a stream is made smaller, as the server or the account has no more space for streams", "", "",
 				"stream", want.Name, "bytes", want.MaxBytes, "usual", usual)
 			return want, nil
 		case err == nil:
@@ -280,7 +280,7 @@ func (c *Conn) bound(ctx context.Context, have, want *jetstream.StreamConfig) {
 	wanted := fmt.Sprintf("at most %d batches of a queue, for %v", want.MaxMsgsPerSubject, want.MaxAge)
 	for subject, n := range info.State.Subjects {
 		if n > uint64(want.MaxMsgsPerSubject)/2 {
-			c.complaints.Warn("nats: a stream is bounded when its queues have fewer batches", "", "",
+			c.complaints.Warn("a stream is bounded when its queues have fewer batches", "", "",
 				"stream", have.Name, "subject", subject, "has", n, "wanted", wanted)
 			return
 		}
@@ -327,11 +327,11 @@ func replicaWords(n int) string {
 // serves as it is.
 func (c *Conn) update(ctx context.Context, have, next *jetstream.StreamConfig, has, wanted string) {
 	if _, err := c.js.UpdateStream(ctx, *next); err != nil {
-		c.complaints.Warn("nats: a stream stays as it is, since the server refuses to change it", "", "",
+		c.complaints.Warn("a stream stays as it is, since the server refuses to change it", "", "",
 			"stream", have.Name, "has", has, "wanted", wanted, "error", err)
 		return
 	}
-	c.cfg.Logger.Info("nats: a stream was changed", "stream", have.Name, "had", has, "has", wanted)
+	c.cfg.Logger.Info("a stream was changed", "stream", have.Name, "had", has, "has", wanted)
 	*have = *next
 }
 

@@ -89,7 +89,7 @@ func (w *WorkConsumer) run(ctx context.Context, queued *nats.Subscription) {
 // tried again.
 func (w *WorkConsumer) resume(ctx context.Context, failures int, queue string, why error) bool {
 	if failures == 1 {
-		w.conn.cfg.Logger.Warn("nats: no work comes in, trying to resume", "worker", w.worker, "queue", queue, "error", why)
+		w.conn.cfg.Logger.Warn("no work comes in, trying to resume", "worker", w.worker, "queue", queue, "error", why)
 	}
 	w.restart.Add(1)
 	return w.conn.Pause(ctx, failures)

@@ -137,6 +137,6 @@ func index(w http.ResponseWriter, _ *http.Request) {
 type complaints struct{ log *slog.Logger }
 
 func (c complaints) Write(line []byte) (int, error) {
-	c.log.Debug("admin connection", "err", string(line))
+	c.log.Debug("admin connection", "error", string(line))
 	return len(line), nil
 }

@@ -63,6 +63,7 @@ var families = []single{
 
 	counter("ringmaster_launches_total", "Launches that were reported, by this worker and by others.", func(r *worker.Reading) uint64 { return r.Launches }),
 	counter("ringmaster_launches_failed_total", "Launches among them that failed.", func(r *worker.Reading) uint64 { return r.FailedLaunches }),
+	counter("ringmaster_launches_untuned_total", "Reports of launches that were implausible and that no tuner measured by.", func(r *worker.Reading) uint64 { return r.ReportsUntuned }),
 	counter("ringmaster_slots_submitted_total", "Slots that this worker took.", func(r *worker.Reading) uint64 { return r.SlotsSubmitted }),
 	counter("ringmaster_slots_executed_total", "Slots that were executed.", func(r *worker.Reading) uint64 { return r.SlotsExecuted }),
 	counter("ringmaster_slots_faulted_total", "Slots that ended in a fault.", func(r *worker.Reading) uint64 { return r.SlotsFaulted }),

@@ -109,7 +109,7 @@ type promLog struct{ log *slog.Logger }
 func (l promLog) Println(v ...any) {
 	for _, one := range v {
 		if err, ok := one.(error); ok {
-			l.log.Warn("a scrape failed", "err", err)
+			l.log.Warn("a scrape failed", "error", err)
 			return
 		}
 	}

@@ -32,7 +32,7 @@ func (f *Programs) Binaries(log *slog.Logger) *disk.Dir {
 	}
 	dir, err := disk.Open(f.Place())
 	if err != nil {
-		log.Warn("no program cache; every start compiles its kernels", "err", err)
+		log.Warn("no program cache; every start compiles its kernels", "error", err)
 		return nil
 	}
 	return dir

@@ -117,7 +117,7 @@ func (o *Oversight) Stopping() { o.notify(systemd.Stopping, systemd.Status("drai
 
 func (o *Oversight) notify(states ...string) {
 	if err := systemd.Notify(states...); err != nil {
-		o.log.Warn("the service manager cannot be told how this process is", "err", err)
+		o.log.Warn("the service manager cannot be told how this process is", "error", err)
 	}
 }
 

@@ -183,7 +183,7 @@ func (m *Memory) remember(at place, e cache.Entry) {
 		if p.file == nil {
 			keep(p.entries, e.Key, e, at.most())
 		} else if err := p.file.Put(e); err != nil {
-			m.log.Warn("a tuner's result is not remembered", "reason", err)
+			m.log.Warn("a tuner's result is not remembered", "error", err)
 		}
 		m.tell(at.kind, e)
 	}
@@ -239,7 +239,7 @@ func (m *Memory) Close(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			m.log.Warn("what the tuner learned last is lost", "directory", m.dir, "reason", err)
+			m.log.Warn("what the tuner learned last is lost", "directory", m.dir, "error", err)
 		}
 	}
 }

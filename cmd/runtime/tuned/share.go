@@ -47,14 +47,14 @@ func (m *Memory) follow(device string) {
 		m.learn(device, e)
 	})
 	if err != nil {
-		m.log.Warn("tuner results of other workers are not used", "reason", err)
+		m.log.Warn("tuner results of other workers are not used", "error", err)
 	}
 }
 
 // unsound warns of a damaged result of another worker, once for each kind of device.
 func (m *Memory) unsound(device string, reason error) {
 	if _, again := m.warned.LoadOrStore(device, true); !again {
-		m.log.Warn("a tuner's result of another worker is left out; more are not reported", "device", device, "reason", reason)
+		m.log.Warn("a tuner's result of another worker is left out; more are not reported", "device", device, "error", reason)
 	}
 }
 
@@ -78,6 +78,6 @@ func (m *Memory) share(bucket Bucket, device string, e cache.Entry) {
 		return e.Shared(device)
 	})
 	if err != nil {
-		m.log.Warn("a tuner's result is not shared", "reason", err)
+		m.log.Warn("a tuner's result is not shared", "error", err)
 	}
 }

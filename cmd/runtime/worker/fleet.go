@@ -68,7 +68,7 @@ func (n *Node) openStream(ctx context.Context, cfg *Config, actorCfg *actors.Con
 		if cfg.ExecuteOnly {
 			return fmt.Errorf("no other process can decide for this worker, start it without --execute-only: %w", n.unstored)
 		}
-		cfg.Log.Warn("decisions are not stored: a restart forgets them, and no other process takes over", "reason", n.unstored)
+		cfg.Log.Warn("decisions are not stored: a restart forgets them, and no other process takes over", "error", n.unstored)
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -84,7 +84,7 @@ func (n *Node) openStream(ctx context.Context, cfg *Config, actorCfg *actors.Con
 	n.stream = stream
 	actorCfg.Store = n.stream
 	if !within(ctx, n.stream.Ready()) {
-		cfg.Log.Warn("the stream of decisions is not there yet; decisions are not stored before it is", "reason", n.stream.Stats().Problem)
+		cfg.Log.Warn("the stream of decisions is not there yet; decisions are not stored before it is", "error", n.stream.Stats().Problem)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (c *Cache) load() {
 	case errors.Is(err, fs.ErrNotExist):
 		return
 	case err != nil:
-		c.opt.Log.Warn("tuner cache is not used", "file", c.path, "reason", err)
+		c.opt.Log.Warn("tuner cache is not used", "file", c.path, "error", err)
 		return
 	}
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (c *Cache) write() error {
 	defer c.mu.Unlock()
 	c.dirty = c.dirty || err != nil
 	if err != nil && !c.failed {
-		c.opt.Log.Warn("tuner cache is not written; tuning goes on in memory", "file", c.path, "reason", err)
+		c.opt.Log.Warn("tuner cache is not written; tuning goes on in memory", "file", c.path, "error", err)
 	}
 	c.failed = err != nil
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Cache) replace() error {
 		if err := os.Rename(c.path, c.path+".kept"); err != nil {
 			return err
 		}
-		c.opt.Log.Warn("tuner cache: a file that cannot be used is kept aside", "file", c.path+".kept", "reason", err)
+		c.opt.Log.Warn("tuner cache: a file that cannot be used is kept aside", "file", c.path+".kept", "error", err)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err // it is there and cannot be read: replacing it could lose something
 	}

@@ -79,7 +79,7 @@ func (f *Follower) run(ctx context.Context) {
 		began := time.Now()
 		err := f.follow(ctx, connected)
 		if err != nil && ctx.Err() == nil && f.conn.NATS().IsConnected() && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			f.complaints.Say(slog.LevelInfo, "nats: decisions of others are read again from the newest", "", "", "error", err)
+			f.complaints.Say(slog.LevelInfo, "decisions of others are read again from the newest", "", "", "error", err)
 		}
 		if pause = min(2*pause, retryMax); time.Since(began) > retryMax {
 			pause = retryMin
@@ -163,7 +163,7 @@ func (f *Follower) catchUp(pending uint64) {
 func (f *Follower) take(subject string, sequence uint64, data []byte) {
 	worker, queue, m, err := parse(f.conn.Subjects(), subject, sequence, data)
 	if err != nil {
-		f.complaints.Warn("nats: a stored decision cannot be read", worker, queue, "error", err)
+		f.complaints.Warn("a stored decision cannot be read", worker, queue, "error", err)
 		return
 	}
 	f.heard(worker, queue, m)

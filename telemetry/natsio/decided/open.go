@@ -97,13 +97,13 @@ func (s *Store) settle(stream jetstream.Stream, err error) {
 	switch {
 	case was == problem:
 	case err == nil:
-		s.cfg.Log.Info("nats: decisions are stored", "stream", s.name)
+		s.cfg.Log.Info("decisions are stored", "stream", s.name)
 		if tell := s.again.Load(); tell != nil {
 			(*tell)()
 		}
 	case errors.Is(err, natsio.ErrDisconnected): // which is said once, by the connection
 	default:
-		s.complaints.Warn("nats: decisions are not stored", "", "", "stream", s.name, "error", err)
+		s.complaints.Warn("decisions are not stored", "", "", "stream", s.name, "error", err)
 	}
 }
 

@@ -157,12 +157,12 @@ func (s *Store) write(m *nats.Msg, expect uint64) (sequence uint64, how telemetr
 		return 0, telemetry.WrittenAway
 	}
 	if len(m.Data) > maxMessage {
-		s.complaints.Warn("nats: a decision is too large to be stored", "", "", "subject", m.Subject, "bytes", len(m.Data), "limit", maxMessage)
+		s.complaints.Warn("a decision is too large to be stored", "", "", "subject", m.Subject, "bytes", len(m.Data), "limit", maxMessage)
 		return 0, telemetry.WrittenAway
 	}
 	f, err := s.js.PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(expect), jetstream.WithExpectStream(s.name), jetstream.WithRetryAttempts(0))
 	if err != nil { // nothing was sent
-		s.complaints.Warn("nats: a decision is not stored", "", "", "subject", m.Subject, "error", err)
+		s.complaints.Warn("a decision is not stored", "", "", "subject", m.Subject, "error", err)
 		return 0, telemetry.WrittenAway
 	}
 	select {
@@ -229,7 +229,7 @@ func (s *Store) last(worker, queue string) (*telemetry.Stored, error) {
 	}
 	_, _, m, err := parse(s.conn.Subjects(), raw.Subject, raw.Sequence, raw.Data)
 	if err != nil {
-		s.complaints.Warn("nats: the last stored decision cannot be read", worker, queue, "error", err)
+		s.complaints.Warn("the last stored decision cannot be read", worker, queue, "error", err)
 	}
 	return m, err
 }

@@ -338,7 +338,7 @@ func (m *Membership) log(e event) {
 		level = slog.LevelInfo
 	}
 	m.cfg.Log.Log(context.Background(), level, "another process that decides "+e.what, "worker", e.claim.Worker, "role", e.claim.Role,
-		"process", e.claim.Process, "incarnation", fmt.Sprintf("%x", e.claim.Incarnation))
+		"process", e.claim.Process, "incarnation", e.claim.Incarnation)
 }
 
 func (m *Membership) changed(worker string) {

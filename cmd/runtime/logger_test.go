@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/megakernel/tuner/session"
+)
+
+// Programs that read a log find in both formats what people find.
+func TestLogRecordsAreReadable(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		newLogger(&out, "info", format).Info("served", "incarnation", uint64(1)<<63+1, "took", 1500*time.Millisecond, "autotuner", session.Natural, "launches", uint64(7))
+		want := []string{`incarnation=8000000000000001 took=1.5s autotuner=natural launches=7`}
+		if format == "json" {
+			want = []string{`"incarnation":"8000000000000001","took":"1.5s","autotuner":"natural","launches":7`, `"level":"INFO"`}
+		}
+		for _, part := range want {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%s has no %s", out.String(), part)
+			}
+		}
+	}
+}
+
+// With --log-format json a program reads every line of the log, from the start to the reason of the end.
+func TestAJSONLogIsJSONOnly(t *testing.T) {
+	records := func(log string) (all []map[string]any) {
+		t.Helper()
+		for line := range strings.Lines(log) {
+			var r map[string]any
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+			all = append(all, r)
+		}
+		return all
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	addr := freeAddr(t)
+	go func() {
+		defer cancel()
+		for end := time.Now().Add(clientPatience); time.Now().Before(end); {
+			if answer, err := http.Get("http://" + addr + "/readyz"); err == nil {
+				answer.Body.Close()
+				if answer.StatusCode == http.StatusOK {
+					return
+				}
+			}
+		}
+	}()
+	got := ringmaster(t, ctx, "", "--log-format", "json", "run", "--decide-only", "--listen", freeAddr(t), "--store", t.TempDir(), "--worker", "w9", "--http", addr)
+	if got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	var start, stop map[string]any
+	for _, r := range records(got.err) {
+		switch msg, _ := r["msg"].(string); {
+		case strings.HasPrefix(msg, "serving"):
+			start = r
+		case strings.HasPrefix(msg, "stopped"):
+			stop = r
+		}
+	}
+	for _, key := range []string{"version", "pid", "incarnation", "worker", "prefix", "nats", "device", "policy", "autotuner"} {
+		if start[key] == nil {
+			t.Errorf("the start does not tell the %s: %v", key, start)
+		}
+	}
+	if stop["took"] == nil || stop["decisions"] == nil {
+		t.Errorf("the stop tells %v", stop)
+	}
+
+	got = ringmaster(t, t.Context(), "", "--log-format", "json", "run", "--decide-only", "--http", "0.0.0.0:0")
+	if all := records(got.err); got.code != 1 || len(all) != 1 || all[0]["level"] != "ERROR" || all[0]["exit_code"] != 1.0 {
+		t.Errorf("%+v", got)
+	}
+}
