@@ -72,7 +72,7 @@ func (d *device) mention(tick uint64) {
 
 // unknown is why the queues of the worker have no plan.
 func (d *device) unknown() error {
-	return fmt.Errorf("%w: worker %s has neither announced itself nor an engine here", ErrNoLimits, d.name)
+	return fmt.Errorf("%w, %s: start `ringmaster run` there, or publish a worker record", ErrNoLimits, d.name)
 }
 
 // announce takes over what a worker says of its device. It reports whether

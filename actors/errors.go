@@ -26,7 +26,7 @@ var (
 	// ErrNoEngine says that no engine in this process executes work for the worker.
 	ErrNoEngine = errors.New("no engine for this worker")
 	// ErrNoLimits is why a queue has no plan before its worker is known.
-	ErrNoLimits = errors.New("no device limits")
+	ErrNoLimits = errors.New("nobody announced this worker")
 	// ErrBusy is wrapped by an Engine that has no room for a batch now; the
 	// batch is delivered again later instead of being refused for good.
 	ErrBusy = errors.New("engine has no room")

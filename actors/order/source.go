@@ -17,7 +17,7 @@ var (
 	// may follow when that one is silent, or at once with take_over in the record.
 	ErrLive = errors.New("another publisher reports this queue")
 	// ErrRetired says that a newer announcement has replaced the worker's incarnation.
-	ErrRetired = errors.New("retired incarnation")
+	ErrRetired = errors.New("a newer process announces this worker")
 )
 
 // A publisher is silent for longer than it is between two of its records before
@@ -56,7 +56,7 @@ func (s *Source) Check(h *telemetry.Header, takeOver bool, now time.Time) (fresh
 	case takeOver || s.Interval == 0 || silent >= s.patience():
 		return true, nil
 	default:
-		return false, fmt.Errorf("%w: incarnation %d reported %v ago", ErrLive, s.Incarnation, silent.Round(time.Millisecond))
+		return false, fmt.Errorf("%w: incarnation %016x reported %v ago", ErrLive, s.Incarnation, silent.Round(time.Millisecond))
 	}
 }
 

@@ -184,6 +184,9 @@ func faultOf(err error) string {
 	if !errors.As(err, &fault) {
 		return err.Error()
 	}
+	if fault.Field == "kind" {
+		return "the field kind has to be queue, graph, priority, launch or worker"
+	}
 	var words []string
 	if fault.Kind != telemetry.KindInvalid {
 		words = append(words, fault.Kind.String()+" record")

@@ -28,7 +28,7 @@ func TestPublishLines(t *testing.T) {
 			`{"kind":"graph","graph_node_count":5,"frontier_nodes":7}`:     "line 1: graph record: frontier_nodes 7 exceeds graph_node_count 5",
 			`{"kind":"launch","launch":1,"status":"ok","executed":"many"}`: "line 1: launch record: executed: got a string of 4 bytes, want u64",
 			`{"kind":"queue","sent_ns":-5}`:                                "line 1: queue record: sent_ns: got a negative integer",
-			`{"kind":"sausage"}`:                                           "line 1: kind: got a string of 7 bytes, want enum queue|",
+			`{"kind":"sausage"}`:                                           "line 1: the field kind has to be queue, graph, priority, launch or worker",
 			`queue`:                                                        "line 1: want one JSON object",
 		} {
 			if got := publish(line+"\n", "--queue", "q"); got.code != 1 || !strings.Contains(got.err, want) {

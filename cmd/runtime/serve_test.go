@@ -81,7 +81,7 @@ func TestRunWithoutGPUDecidesForAnnouncedWorkers(t *testing.T) {
 	}()
 	publishUntilWatched(t, s.url, `{"kind":"queue","queue":"q","queue_len":64}`+"\n", watched)
 	got := <-watched
-	if !strings.Contains(got.stdout, "no device limits") {
+	if !strings.Contains(got.stdout, "nobody announced this worker") {
 		t.Errorf("a worker that nobody announced has a plan: %s", got.stdout)
 	}
 	if code := s.stop(); code != 0 {

@@ -82,9 +82,9 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	demand(c.URL != "" || c.Context != "", "no server: give a URL or a NATS context")
+	demand(c.URL != "" || c.Context != "" || c.Creds != "" || c.NKey != "", "no server: give a URL or a NATS context")
 	demand(c.URL == "" || c.Context == "", "URL and context exclude each other")
-	demand(c.Creds == "" && c.NKey == "" || c.URL != "", "a credentials file or an NKey goes with a URL; a context names its own")
+	demand(c.Creds == "" && c.NKey == "" || c.URL != "", "a credentials file or an NKey needs the URL of its server too; a context names its own")
 	demand(c.Creds == "" || c.NKey == "", "a credentials file and an NKey exclude each other")
 	if c.Inbox != "" {
 		errs = append(errs, c.checkInbox(c.Inbox))

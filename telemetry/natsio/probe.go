@@ -50,7 +50,11 @@ func Probe(ctx context.Context, cfg Config) (Report, error) {
 		return r, nil
 	}
 	if err != nil {
-		r.miss("no NATS server at %s: %v; start one (nats-server -js), or leave the address out for the embedded one", cfg.server(), err)
+		next := "start one (nats-server -js), or leave the address out for the embedded one"
+		if cfg.Context != "" {
+			next = "`nats context ls` lists the contexts, `nats context info` says where one leads"
+		}
+		r.miss("no NATS server at %s: %v; %s", cfg.server(), err, next)
 		return r, nil
 	}
 	defer c.Close()

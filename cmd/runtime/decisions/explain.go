@@ -1,9 +1,9 @@
 package decisions
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -18,7 +18,7 @@ func Explain(out io.Writer, log *Source, number uint64) error {
 	type queueID struct{ worker, queue string }
 	var e decisionlog.Entry
 	previous := make(map[queueID]policy.State) // what the queue's last decision left
-	found := 0
+	found, first, last := 0, uint64(math.MaxUint64), uint64(0)
 	for {
 		err := log.next(&e)
 		if err == io.EOF {
@@ -31,6 +31,7 @@ func Explain(out io.Writer, log *Source, number uint64) error {
 			continue
 		}
 		id := queueID{e.Worker, e.Queue}
+		first, last = min(first, e.Decision), max(last, e.Decision)
 		switch {
 		case e.Decision+1 == number:
 			previous[id] = e.After
@@ -44,10 +45,13 @@ func Explain(out io.Writer, log *Source, number uint64) error {
 		}
 	}
 	fmt.Fprint(out, log.problems())
-	if found == 0 {
-		return fmt.Errorf("%s: decision %d: %w", log.name, number, errNoSuchDecision)
+	switch {
+	case found > 0:
+		return nil
+	case last == 0:
+		return fmt.Errorf("%s has no decisions that are asked for", log.name)
 	}
-	return nil
+	return fmt.Errorf("%s has no decision %d of what is asked for; its decisions are %d to %d", log.name, number, first, last)
 }
 
 // explain is a decision in words: what changed, why, and from which values.
@@ -184,5 +188,3 @@ func indent(block string) string {
 	}
 	return b.String()
 }
-
-var errNoSuchDecision = errors.New("no such decision")

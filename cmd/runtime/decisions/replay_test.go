@@ -264,7 +264,7 @@ func TestExplainSaysWhatChangedAndWhy(t *testing.T) {
 		t.Errorf("%s", both.stdout)
 	}
 	none := explained(t, path, "", 11)
-	if none.code != 1 || !strings.Contains(none.err, "no such decision") {
+	if none.code != 1 || !strings.Contains(none.err, "has no decision 11 of what is asked for; its decisions are ") {
 		t.Errorf("exit code %d: %s", none.code, none.err)
 	}
 }
@@ -272,7 +272,7 @@ func TestExplainSaysWhatChangedAndWhy(t *testing.T) {
 func TestExplainWithoutAPlanSaysWhyThereIsNone(t *testing.T) {
 	path := recordedLog(t, 1, nil)
 	got := explained(t, path, "", 1)
-	if got.code != 0 || !strings.Contains(got.stdout, "no plan: no device limits") || strings.Contains(got.stdout, "topology") {
+	if got.code != 0 || !strings.Contains(got.stdout, "no plan: nobody announced this worker") || strings.Contains(got.stdout, "topology") {
 		t.Errorf("exit code %d: %s", got.code, got.stdout)
 	}
 }
