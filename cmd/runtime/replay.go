@@ -6,14 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"time"
 
 	"ringmaster/cmd/runtime/audit"
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/policyfile"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/decided"
@@ -24,7 +28,9 @@ type replayCmd struct {
 	option.NATS
 	Log     string `arg:"" optional:"" name:"file" help:"Decision log; - is standard input. FILE.1, if it exists, is read before FILE."`
 	Stream  bool   `help:"Read the stream of decisions, of all processes."`
-	Policy  string `enum:"logged,standard,reference" default:"logged" help:"Ask this policy, standard or reference, instead of the logged one: the differences are the result, and the exit code is 0."`
+	Policy  string `default:"logged" placeholder:"NAME|FILE" help:"Ask this policy instead of the logged one: standard, reference, or a TOML file with a table policy. The differences are the result, and the exit code is 0."`
+	Diff    bool   `help:"With --policy: compare what is launched. Where it differs first and why, how often plans change, and how long each kind of plan stands."`
+	JSON    bool   `name:"json" help:"With --diff: print the comparison as JSON."`
 	Explain uint64 `placeholder:"DECISION" help:"Instead, print what this decision was made from, and why."`
 	Queue   string `placeholder:"[WORKER.]QUEUE" help:"Only this queue."`
 }
@@ -45,16 +51,41 @@ func (c *replayCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 		fmt.Fprintln(std.Err, "ringmaster: replay: --explain and --policy do not go together")
 		return terminal.ExitCode(2)
 	}
+	if c.Diff && c.Policy == "logged" || c.JSON && !c.Diff {
+		fmt.Fprintln(std.Err, "ringmaster: replay: --diff compares with a policy that --policy names, and --json is for --diff")
+		return terminal.ExitCode(2)
+	}
+	other, err := c.other()
+	if err != nil {
+		fmt.Fprintf(std.Err, "ringmaster: replay: --policy: %s\n", text.PlainLines(err.Error()))
+		return terminal.ExitCode(2)
+	}
 	if c.Stream {
 		return c.With(ctx, "ringmaster replay", log, func(ctx context.Context, conn *natsio.Conn) error {
-			return c.read(decisions.FromStream(ctx, conn), std)
+			return c.read(decisions.FromStream(ctx, conn), other, std)
 		})
 	}
-	return c.read(decisions.FromFile(c.Log, std.In), std)
+	return c.read(decisions.FromFile(c.Log, std.In), other, std)
 }
 
-// read replays or explains what a source has.
-func (c *replayCmd) read(source *decisions.Source, std terminal.Stdio) error {
+// other is the policy to ask instead of the logged one, or nil.
+func (c *replayCmd) other() (*policy.Config, error) {
+	switch c.Policy {
+	case "logged":
+		return nil, nil
+	case "standard", "reference":
+		cfg := (&option.Policy{Name: c.Policy}).Config()
+		return &cfg, nil
+	}
+	cfg, err := policyfile.Read(c.Policy)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%q is neither logged, standard, reference nor a file", c.Policy)
+	}
+	return &cfg, err
+}
+
+// read replays, compares or explains what a source has.
+func (c *replayCmd) read(source *decisions.Source, other *policy.Config, std terminal.Stdio) error {
 	source.Queue = c.Queue
 	defer source.Close()
 	out := bufio.NewWriter(std.Out)
@@ -62,13 +93,28 @@ func (c *replayCmd) read(source *decisions.Source, std terminal.Stdio) error {
 	if c.Explain != 0 {
 		return decisions.Explain(out, source, c.Explain)
 	}
-	q := decisions.Question{Name: c.Policy}
-	if c.Policy != "logged" {
-		cfg := (&option.Policy{Name: c.Policy}).Config()
-		q.Policy = &cfg
+	if c.Diff {
+		return c.compare(out, source, *other)
 	}
-	same, err := decisions.Replay(out, source, q)
+	same, err := decisions.Replay(out, source, decisions.Question{Name: c.Policy, Policy: other})
 	if err == nil && !same {
+		return terminal.ExitCode(1)
+	}
+	return err
+}
+
+// compare prints what another policy launches beside what was launched.
+func (c *replayCmd) compare(out io.Writer, source *decisions.Source, other policy.Config) error {
+	found, err := decisions.Compare(source, c.Policy, other)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = json.NewEncoder(out).Encode(found)
+	} else {
+		_, err = io.WriteString(out, found.String())
+	}
+	if err == nil && !found.Whole {
 		return terminal.ExitCode(1)
 	}
 	return err

@@ -19,7 +19,7 @@ import (
 )
 
 func TestReplayUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"a", "b"}, {"a", "--stream"}, {"a", "--explain", "1", "--policy", "reference"}, {"a", "--policy", "best"}} {
+	for _, args := range [][]string{{}, {"a", "b"}, {"a", "--stream"}, {"a", "--explain", "1", "--policy", "reference"}, {"a", "--policy", "best"}, {"a", "--diff"}, {"a", "--policy", "standard", "--json"}} {
 		if got := ringmaster(t, t.Context(), "", append([]string{"replay"}, args...)...); got.code != 2 || got.err == "" {
 			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
 		}
@@ -161,6 +161,38 @@ func TestTheStreamOfDecisionsReplays(t *testing.T) {
 		if t.Context().Err() != nil {
 			t.Fatalf("exit code %d: %s%s", got.code, got.stdout, got.err)
 		}
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+func TestReplayComparesWithAPolicyFile(t *testing.T) {
+	s := serve(t, "--decide-only")
+	announce(t, s.url)
+	if got := ringmaster(t, t.Context(), replayLines, "publish", "--nats", s.url, "--worker", "w1"); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	mine := filepath.Join(t.TempDir(), "mine.toml")
+	if err := os.WriteFile(mine, []byte("[policy]\njit_queue_len_threshold = 100_000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compare := func(flags ...string) outcome {
+		return ringmaster(t, t.Context(), "", append([]string{"replay", "--stream", "--nats", s.url, "--policy", mine, "--diff"}, flags...)...)
+	}
+	for t.Context().Err() == nil {
+		if got := compare("--json"); got.code == 0 && strings.Contains(got.stdout, `"queue":"w1.q1"`) {
+			break
+		}
+	}
+	if got := compare(); got.code != 0 || !strings.Contains(got.stdout, "mine.toml policy launches something else in ") {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
+	}
+	if err := os.WriteFile(mine, []byte("[policy]\njit_queue = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := compare(); got.code != 2 || !strings.Contains(got.err, `line 2, column 1: there is no key "policy.jit_queue"`) {
+		t.Errorf("exit code %d: %s", got.code, got.err)
 	}
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)

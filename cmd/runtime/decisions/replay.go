@@ -81,25 +81,32 @@ func (r *replayer) entry(h *decisionlog.Header, e *decisionlog.Entry) {
 		r.level(h, e)
 		return
 	}
-	q := r.queue(h, e.Worker+"."+e.Queue)
-	continues := q.last > 0 && e.Decision == q.last+1 && e.Before == q.after
+	q, again, _ := r.again(h, e)
+	r.entries++
+	if e.Undecided {
+		q.undecided++
+	}
+	r.settle(q, e, &again, fmt.Sprintf("decision %d", e.Decision))
+}
+
+// again makes a decision again, from the state that the policy asked now has; follows says
+// that the log has the queue's decision before it.
+func (r *replayer) again(h *decisionlog.Header, e *decisionlog.Entry) (q *queueReplay, again decisionlog.Entry, follows bool) {
+	q = r.queue(h, e.Worker+"."+e.Queue)
+	follows = q.last > 0 && e.Decision == q.last+1
 	if q.last > 0 && e.Decision > q.last+1 {
 		q.missing += e.Decision - q.last - 1
 	}
 	cfg, before := &h.Config, e.Before
 	if r.other != nil {
 		cfg = r.other
-		if continues { // else the state was lost, or taken back after a failed launch
+		if follows && e.Before == q.after { // else the state was lost, or taken back after a failed launch
 			before = q.own
 		}
 	}
-	again := decideAgain(cfg, e, before)
+	again = decideAgain(cfg, e, before)
 	q.last, q.after, q.own = e.Decision, e.After, again.After
-	r.entries++
-	if e.Undecided {
-		q.undecided++
-	}
-	r.settle(q, e, &again, fmt.Sprintf("decision %d", e.Decision))
+	return q, again, follows
 }
 
 // settle counts a decision and keeps what differs.

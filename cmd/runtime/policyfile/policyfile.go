@@ -1,0 +1,85 @@
+package policyfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"ringmaster/megakernel/policy"
+)
+
+// MaxBytes bounds a file.
+const MaxBytes = 64 << 10
+
+// Read returns the configuration in a file.
+func Read(path string) (policy.Config, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return policy.Config{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > MaxBytes {
+		return policy.Config{}, fmt.Errorf("%s: want a file of at most %d bytes", path, MaxBytes)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return policy.Config{}, err
+	}
+	cfg, err := Parse(data)
+	if err != nil {
+		return policy.Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return cfg, nil
+}
+
+// Parse returns the configuration that a file's bytes describe.
+func Parse(data []byte) (policy.Config, error) {
+	var base struct {
+		Policy struct {
+			Base string `toml:"base"`
+		} `toml:"policy"`
+	}
+	if err := toml.Unmarshal(data, &base); err != nil {
+		return policy.Config{}, placed(err)
+	}
+	var file struct {
+		Policy struct {
+			Base string `toml:"base"`
+			policy.Config
+		} `toml:"policy"`
+	}
+	switch base.Policy.Base {
+	case "", "standard":
+		file.Policy.Config = policy.Standard()
+	case "reference":
+		file.Policy.Config = policy.Reference()
+	default:
+		return policy.Config{}, fmt.Errorf("base = %.40q: want standard or reference", base.Policy.Base)
+	}
+	strict := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := strict.Decode(&file); err != nil {
+		return policy.Config{}, placed(err)
+	}
+	if err := file.Policy.Validate(); err != nil {
+		return policy.Config{}, err
+	}
+	return file.Policy.Config, nil
+}
+
+// placed is an error of the TOML reader with its line and what is there.
+func placed(err error) error {
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
+		line, column := unknown.Errors[0].Position()
+		return fmt.Errorf("line %d, column %d: there is no key %.60q", line, column, strings.Join(unknown.Errors[0].Key(), "."))
+	}
+	var wrong *toml.DecodeError
+	if errors.As(err, &wrong) {
+		line, column := wrong.Position()
+		return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	return err
+}
