@@ -28,8 +28,9 @@ type cli struct {
 	Demo    demoCmd    `cmd:"" help:"Run the whole loop in one process, on recorded load."`
 	Run     runCmd     `cmd:"" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
 	Publish publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
-	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
+	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as text or as JSON lines."`
 	Top     topCmd     `cmd:"" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
+	Explain explainCmd `cmd:"" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
 	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, or explain one decision."`
 	Audit   auditCmd   `cmd:"" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
 	Exec    execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`

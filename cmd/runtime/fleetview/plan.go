@@ -21,8 +21,8 @@ type Plan struct {
 	InFlight uint32 `json:"in_flight"`
 }
 
-// planOf is the plan of a recommendation, none where it has an error. Its words are clean.
-func planOf(r *telemetry.Recommendation) Plan {
+// PlanOf is the plan of a recommendation, none where it has an error. Its words are clean.
+func PlanOf(r *telemetry.Recommendation) Plan {
 	if r.Error != "" {
 		return Plan{}
 	}

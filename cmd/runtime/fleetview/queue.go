@@ -79,13 +79,13 @@ type Launched struct {
 func (q *queue) advise(now time.Time, h *telemetry.Header, r *telemetry.Recommendation) {
 	fresh := !q.advised || r.Decision != q.decision || h.Incarnation != q.incarnation && !r.Fenced
 	q.at, q.until = now, now.Add(time.Duration(r.ValidForMs)*time.Millisecond)
-	plan := planOf(r)
+	plan := PlanOf(r)
 	if fresh {
 		q.decisions.add(now, 1)
 		q.latency(now, r)
 		reasons := append(q.reasons[:0], r.Reasons...)
 		if !q.advised || plan != q.plan || (r.Error != "") != (q.failure != "") {
-			q.change(Change{At: now, Decision: r.Decision, Plan: plan, Error: text.Plain(r.Error), Why: why(reasons, r.Error)})
+			q.change(Change{At: now, Decision: r.Decision, Plan: plan, Error: text.Plain(r.Error), Why: Why(reasons, r.Error)})
 		}
 		q.advised, q.decision, q.reasons = true, r.Decision, reasons
 		q.plan, q.failure, q.held, q.length = plan, text.Plain(r.Error), r.SwitchHeld, r.QueueLen

@@ -60,9 +60,9 @@ func (q *queue) state(now, began time.Time) (State, string) {
 	case !q.advised:
 		return OK, "no recommendation heard yet"
 	case q.held:
-		return Held, why(q.reasons, "")
+		return Held, Why(q.reasons, "")
 	}
-	return OK, why(q.reasons, "")
+	return OK, Why(q.reasons, "")
 }
 
 // waits reports whether slots wait and nothing has been executed for too long, on a worker whose launches are heard.

@@ -83,8 +83,8 @@ var sentences = []sentence{
 	{"no_graph", func(_, _ uint64) string { return "no graph, nothing to walk" }},
 }
 
-// why is the reason that binds a plan most, in words.
-func why(reasons []telemetry.Reason, failure string) string {
+// Why is the reason that binds a plan most, in words, or why there is none.
+func Why(reasons []telemetry.Reason, failure string) string {
 	if failure != "" {
 		return "no plan: " + text.Plain(failure)
 	}
@@ -114,20 +114,22 @@ func find(reasons []telemetry.Reason, rule string) *telemetry.Reason {
 func allReasons(reasons []telemetry.Reason) []string {
 	out := make([]string, 0, len(reasons))
 	for i := range reasons {
-		r := &reasons[i]
-		said := ""
-		for at := range sentences {
-			if sentences[at].rule == r.Rule {
-				said = sentences[at].say(r.Value, r.Threshold)
-			}
-		}
-		if said == "" {
-			out = append(out, plainReason(r))
-			continue
-		}
-		out = append(out, said+heldText(r))
+		out = append(out, Sentence(&reasons[i]))
 	}
 	return out
+}
+
+// Sentence is a reason in words.
+func Sentence(r *telemetry.Reason) string {
+	for i := range sentences {
+		if sentences[i].rule != r.Rule {
+			continue
+		}
+		if said := sentences[i].say(r.Value, r.Threshold); said != "" {
+			return said + heldText(r)
+		}
+	}
+	return plainReason(r)
 }
 
 // plainReason is a reason in its own words, for rules of other versions and those that do not bind.

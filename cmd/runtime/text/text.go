@@ -87,7 +87,11 @@ func Grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
 
 // Plural is a number and what it counts: 1 decision, 2 decisions.
 func Plural(n uint64, noun string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	default:
 		noun += "s"
 	}
 	return Grouped(n) + " " + noun

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -19,16 +20,29 @@ const maxPolicies = 1000
 type Message struct {
 	Worker, Queue string
 	Sequence      uint64
+	At            time.Time         // when the server stored it
 	Stored        *telemetry.Stored // nil if it cannot be read
 	Err           error             // then wraps ErrBadMessage
+}
+
+// ReadQueue is Read for one queue.
+func ReadQueue(ctx context.Context, conn *natsio.Conn, worker, queue string, visit func(m Message) error) error {
+	if err := natsio.CheckNames(worker, queue); err != nil {
+		return err
+	}
+	return readDecisions(ctx, conn, conn.Subjects().Decided(worker, queue), visit)
 }
 
 // Read hands every decision that the stream holds now to visit, oldest first, and returns after the last one,
 // or with visit's error. The error wraps natsio.ErrNoDecisions if there is no stream.
 func Read(ctx context.Context, conn *natsio.Conn, visit func(m Message) error) error {
+	return readDecisions(ctx, conn, conn.Subjects().Root()+".decided.>", visit)
+}
+
+func readDecisions(ctx context.Context, conn *natsio.Conn, filter string, visit func(m Message) error) error {
 	subjects := conn.Subjects()
-	return read(ctx, conn, subjects.Root()+".decided.>", jetstream.DeliverAllPolicy, func(subject string, sequence uint64, data []byte) error {
-		m := Message{Sequence: sequence}
+	return read(ctx, conn, filter, jetstream.DeliverAllPolicy, func(subject string, sequence uint64, at time.Time, data []byte) error {
+		m := Message{Sequence: sequence, At: at}
 		m.Worker, m.Queue, m.Stored, m.Err = parse(subjects, subject, sequence, data)
 		return visit(m)
 	})
@@ -39,7 +53,7 @@ func Read(ctx context.Context, conn *natsio.Conn, visit func(m Message) error) e
 func Policies(ctx context.Context, conn *natsio.Conn) (map[string][]byte, error) {
 	texts := make(map[string][]byte)
 	prefix := conn.Subjects().Policy("")
-	err := read(ctx, conn, conn.Subjects().Policy("*"), jetstream.DeliverLastPerSubjectPolicy, func(subject string, _ uint64, data []byte) error {
+	err := read(ctx, conn, conn.Subjects().Policy("*"), jetstream.DeliverLastPerSubjectPolicy, func(subject string, _ uint64, _ time.Time, data []byte) error {
 		if len(texts) < maxPolicies {
 			texts[strings.TrimPrefix(subject, prefix)] = data
 		}
@@ -63,7 +77,7 @@ func openReader(ctx context.Context, conn *natsio.Conn, name string, cfg jetstre
 
 // read visits the messages of a filter that there are now.
 func read(ctx context.Context, conn *natsio.Conn, filter string, from jetstream.DeliverPolicy,
-	visit func(subject string, sequence uint64, data []byte) error) error {
+	visit func(subject string, sequence uint64, at time.Time, data []byte) error) error {
 	name := StreamName(conn.Subjects())
 	consumer, err := openReader(ctx, conn, name, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, DeliverPolicy: from})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -90,7 +104,7 @@ func read(ctx context.Context, conn *natsio.Conn, filter string, from jetstream.
 		if err != nil {
 			return fmt.Errorf("read stream %s: %w", name, err)
 		}
-		if err := visit(m.Subject(), meta.Sequence.Stream, m.Data()); err != nil {
+		if err := visit(m.Subject(), meta.Sequence.Stream, meta.Timestamp, m.Data()); err != nil {
 			return err
 		}
 		if left--; left == 0 || meta.NumPending == 0 { // the bounds of the stream may remove some meanwhile

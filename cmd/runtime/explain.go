@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"ringmaster/cmd/runtime/explain"
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
+	"ringmaster/telemetry/natsio/decided"
+)
+
+// explainCmd says why a queue's plan is as it is.
+type explainCmd struct {
+	option.NATS
+	Name    string        `arg:"" placeholder:"WORKER.QUEUE" help:"Queue to explain; QUEUE alone where one worker has it."`
+	At      uint64        `placeholder:"DECISION" help:"Explain this decision instead of the last one."`
+	JSON    bool          `name:"json" help:"Print one JSON object."`
+	Watch   bool          `help:"Explain each new decision, until stopped."`
+	Timeout time.Duration `default:"10s" help:"Longest wait for one answer."`
+}
+
+// Help is what --help adds to the flags.
+func (explainCmd) Help() string {
+	return `Says the reason that binds, what to do, what would change the plan, the values that it was decided from and
+who said them, what the tuner holds, and when the plan changed and why. The stream of decisions has the last 1,000 of
+each queue; nothing has to be switched on.
+
+  ringmaster explain gpu0.jobs
+  ringmaster explain gpu0.jobs --json | jq .next`
+}
+
+// watchEvery is how often --watch looks for a new decision.
+const watchEvery = time.Second
+
+func (c *explainCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	if c.At != 0 && c.Watch {
+		return errors.New("--at and --watch do not go together")
+	}
+	ctx, stop := terminal.UntilSignal(ctx)
+	defer stop()
+	return c.With(ctx, "ringmaster explain", log, func(ctx context.Context, conn *natsio.Conn) error {
+		worker, queue, err := c.find(ctx, conn)
+		if err != nil {
+			return err
+		}
+		told := uint64(0)
+		for {
+			e, err := c.explain(ctx, conn, worker, queue)
+			if err != nil {
+				return err
+			}
+			if e.Number != told || e.State == "expired" {
+				if told != 0 && !c.JSON {
+					fmt.Fprintln(std.Out)
+				}
+				if err := c.print(std, &e); err != nil {
+					return err
+				}
+			}
+			told = e.Number
+			if !c.Watch {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(watchEvery):
+			}
+		}
+	}, c.dispensable()...)
+}
+
+// dispensable are what an explanation goes without: whether somebody decides now, who, and the stream of batches.
+func (c *explainCmd) dispensable() []string {
+	names := telemetry.Subjects{Prefix: c.Prefix}
+	worker, queue, _ := strings.Cut(c.Name, ".")
+	return []string{names.Snapshot(worker, queue), client.SurveySubject, client.StreamSubject(names.Store() + "_WORK")}
+}
+
+func (c *explainCmd) print(std terminal.Stdio, e *explain.Explanation) error {
+	out := text.PlainWriter{To: std.Out}
+	if !c.JSON {
+		_, err := fmt.Fprint(out, e.Text())
+		return err
+	}
+	if c.Watch {
+		return json.NewEncoder(out).Encode(e)
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(e)
+}
+
+// find is the queue that is meant. The error says which queues there are.
+func (c *explainCmd) find(ctx context.Context, conn *natsio.Conn) (worker, queue string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	worker, queue, both := strings.Cut(c.Name, ".")
+	known, err := client.DecidedQueues(ctx, conn)
+	switch {
+	case err != nil && both: // who may not ask knows what is meant
+		return worker, queue, natsio.CheckNames(worker, queue)
+	case err != nil:
+		return "", "", fmt.Errorf("which queues have decisions: %w; name it as WORKER.QUEUE", err)
+	}
+	var meant, near []string
+	for _, q := range known {
+		name := q.Worker + "." + q.Queue
+		if both && name == c.Name || !both && q.Queue == c.Name {
+			meant = append(meant, name)
+			worker, queue = q.Worker, q.Queue
+		}
+		if strings.Contains(name, c.Name) || both && q.Queue == queue || strings.Contains(c.Name, q.Queue) {
+			near = append(near, name)
+		}
+	}
+	switch {
+	case len(meant) == 1:
+		return worker, queue, nil
+	case len(meant) > 1:
+		slices.Sort(meant)
+		return "", "", fmt.Errorf("%d workers have a queue %s: say which: %s", len(meant), c.Name, some(meant))
+	case len(known) == 0:
+		return "", "", fmt.Errorf("nothing was decided yet on this prefix: start `ringmaster run`, and report a queue or submit work")
+	case len(near) == 0:
+		for _, q := range known {
+			near = append(near, q.Worker+"."+q.Queue)
+		}
+	}
+	slices.Sort(near)
+	return "", "", fmt.Errorf("nothing was decided for %s; %s of %s with decisions: %s", c.Name, text.Plural(uint64(len(near)), "queue"), text.Grouped(len(known)), some(near))
+}
+
+// some are the first of some names.
+func some(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// explain reads what is known of a queue.
+func (c *explainCmd) explain(ctx context.Context, conn *natsio.Conn, worker, queue string) (explain.Explanation, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var all []explain.Decision
+	damaged := 0
+	err := decided.ReadQueue(ctx, conn, worker, queue, func(m decided.Message) error {
+		if m.Err != nil {
+			damaged++
+			return nil
+		}
+		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
+		if err != nil {
+			damaged++
+			return nil
+		}
+		if c.At == 0 || m.Stored.Recommendation.Decision <= c.At {
+			all = append(all, explain.Decision{Sequence: m.Sequence, At: m.At, Recommendation: &m.Stored.Recommendation, Decided: d})
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return explain.Explanation{}, err
+	case len(all) == 0 && damaged > 0:
+		return explain.Explanation{}, fmt.Errorf("none of %s for %s.%s can be read by this version (%s)", text.Plural(uint64(damaged), "decision"), worker, queue, version)
+	case len(all) == 0 || c.At != 0 && all[len(all)-1].Recommendation.Decision != c.At:
+		return explain.Explanation{}, fmt.Errorf("decision %d of %s.%s is not kept%s", c.At, worker, queue, kept(all))
+	}
+	var heard explain.Heard
+	if c.At == 0 {
+		heard = c.heard(ctx, conn, worker, queue)
+	}
+	return explain.Of(time.Now(), worker, queue, all, heard), nil
+}
+
+func kept(all []explain.Decision) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": the newest before it is %d", all[len(all)-1].Recommendation.Decision)
+}
+
+// heard asks what is known beside the decisions; what may not be asked is not known.
+func (c *explainCmd) heard(ctx context.Context, conn *natsio.Conn, worker, queue string) (h explain.Heard) {
+	is := func(b bool) *bool { return &b }
+	switch _, _, err := client.Snapshot(ctx, conn, worker, queue); {
+	case err == nil:
+		h.Decided = is(true)
+	case errors.Is(err, natsio.ErrNoRuntime), errors.Is(err, natsio.ErrNoRecommendation):
+		h.Decided = is(false)
+	}
+	if counts, err := client.StoredBatches(ctx, conn); err == nil {
+		n := uint64(0)
+		for _, q := range counts {
+			if q.Worker == worker && q.Queue == queue {
+				n = q.Messages
+			}
+		}
+		h.Stored = &n
+	}
+	return h
+}

@@ -1,0 +1,173 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ringmaster/cmd/runtime/fleetview"
+	"ringmaster/cmd/runtime/text"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// Evidence is a value that a decision was made from.
+type Evidence struct {
+	What   string  `json:"what"`
+	Value  string  `json:"value"` // with its unit
+	Age    float64 `json:"age_s"` // seconds
+	Source string  `json:"source"`
+}
+
+// evidence are the values of a request that are known, the ones that change most first.
+func evidence(now time.Time, d *Decision) (out []Evidence) {
+	request := &d.Entry.Request
+	age := max(now.Sub(d.At).Seconds(), 0)
+	said, measured, device := source(d), fmt.Sprintf("%s of the queue", text.Plural(memoryOf(d).Cell.History.Launches, "launch")), "the worker's announcement"
+	add := func(known bool, what, value, source string) {
+		if known {
+			out = append(out, Evidence{What: what, Value: value, Age: age, Source: source})
+		}
+	}
+	slots := func(n uint32) string { return text.Plural(uint64(n), "slot") }
+	add(true, "waiting", slots(request.QueueLen), said)
+	add(request.HotOpcodeCount > 0, "hot opcodes", text.Grouped(request.HotOpcodeCount), said)
+	add(request.HotWindowCount > 0, "hot windows", text.Grouped(request.HotWindowCount), said)
+	add(request.GraphNodeCount > 0, "graph", fmt.Sprintf("%s vertices, %s edges", text.Grouped(request.GraphNodeCount), text.Grouped(request.GraphEdgeCount)), said)
+	add(d.Recommendation.FrontierDensityBps > 0, "frontier", share(uint64(d.Recommendation.FrontierDensityBps)), said)
+	add(d.Recommendation.MemoryPressureBps > 0, "memory pressure", share(uint64(d.Recommendation.MemoryPressureBps)), said)
+	add(request.TargetMs > 0, "latency target", fmt.Sprintf("%d ms", request.TargetMs), "its publisher, or a queue beside it")
+	add(request.OtherQueues > 0, "queues beside it", text.Grouped(request.OtherQueues), "the worker")
+	for _, c := range []struct {
+		what string
+		cost policy.Cost
+	}{{"a launch takes", request.Cost}, {"by the interpreter", request.Interpreted}, {"compiled", request.Compiled}, {"as a round of the lease", request.Leased}} {
+		add(c.cost.SlotPs != 0, c.what, cost(c.cost), measured)
+	}
+	add(request.Limits.MaxWorkgroupSizeX > 0, "device", limits(&request.Limits), device)
+	add(request.MemoryBudgetBytes > 0, "memory budget", fmt.Sprintf("%s MiB, %s of them resident", text.Grouped(request.MemoryBudgetBytes>>20), text.Grouped(request.ResidentDeviceBytes>>20)), device)
+	return out
+}
+
+// source is who said how much waits.
+func source(d *Decision) string {
+	if r := d.Entry.Records; r.Incarnation != 0 {
+		return fmt.Sprintf("record %d of publisher %016x", r.Last, uint64(r.Incarnation))
+	}
+	return "the worker's own count"
+}
+
+func cost(c policy.Cost) string {
+	slot := fmt.Sprintf("%.3g ns a slot", float64(c.SlotPs)/1000)
+	if c.LaunchNs == 0 {
+		return slot
+	}
+	return fleetview.Short(time.Duration(min(c.LaunchNs, 1<<62))) + " and " + slot
+}
+
+func limits(l *policy.Limits) string {
+	said := fmt.Sprintf("workgroups of up to %d", min(l.MaxWorkgroupSizeX, l.MaxInvocationsPerWorkgroup))
+	if l.Units > 0 {
+		said += fmt.Sprintf(", %d units", l.Units)
+	}
+	return said
+}
+
+// share is basis points as a part in a hundred.
+func share(bps uint64) string { return fmt.Sprintf("%.4g %%", float64(bps)/100) }
+
+// reasons are the rules that had a say, and what would have them say something else.
+func reasons(r *telemetry.Recommendation) []Reason {
+	out := make([]Reason, 0, len(r.Reasons))
+	for i := range r.Reasons {
+		reason := &r.Reasons[i]
+		out = append(out, Reason{Rule: text.Plain(reason.Rule), Says: fleetview.Sentence(reason), Flips: flips(reason)})
+	}
+	return out
+}
+
+// units are those of the rules' values, as package policy names them; a rule that is not here has none.
+var units = map[string]func(uint64) string{
+	"queue_empty": slots, "memory_constrained": share, "memory_pressure": share, "shed_memory": share, "shed_sparse": share,
+	"sparse_frontier": share, "hybrid_frontier": share, "dense_frontier": share, "fused_dense": share,
+	"sparse_frontier_edges": edges, "hybrid_frontier_edges": edges, "dense_frontier_edges": edges, "fused_dense_edges": edges,
+	"turn": duration, "latency_target": duration, "lease_cost": duration, "lease_learn": duration, "mode_cost": duration, "mode_learn": duration,
+	"first_launch": slots, "lease_slots": slots, "mode_queue_len": slots, "mode_hot_opcodes": opcodes, "mode_hot_windows": windows,
+	"tuned_geometry": groups, "workers": groups, "memory_budget": hits,
+}
+
+func slots(n uint64) string    { return text.Plural(n, "slot") }
+func edges(n uint64) string    { return text.Plural(n, "edge") }
+func groups(n uint64) string   { return text.Plural(n, "workgroup") }
+func hits(n uint64) string     { return text.Plural(n, "hit") }
+func windows(n uint64) string  { return text.Plural(n, "hot window") }
+func opcodes(n uint64) string  { return text.Plural(n, "hot opcode") }
+func duration(n uint64) string { return fleetview.Short(time.Duration(min(n, 1<<62))) }
+
+// flips says which change of a rule's value, all else equal, would have it decide otherwise.
+func flips(r *telemetry.Reason) string {
+	unit := units[r.Rule]
+	if unit == nil {
+		unit = func(n uint64) string { return text.Grouped(n) }
+	}
+	switch {
+	case r.Rule == "no_graph":
+		return "a graph"
+	case r.Distance == 0 && r.Held:
+		return fmt.Sprintf("past its edge of %s already; held until it stays there", unit(r.Threshold))
+	case r.Distance == 0:
+		return ""
+	case r.Value < r.Threshold:
+		return fmt.Sprintf("%s more, at %s", unit(r.Distance), unit(r.Value+r.Distance))
+	}
+	return fmt.Sprintf("%s less, at %s", unit(r.Distance), unit(r.Value-min(r.Distance, r.Value)))
+}
+
+// tuner says what the tuner holds, and how much of it the plan has.
+func tuner(d *Decision) string {
+	held := 0
+	for _, g := range memoryOf(d).Tuned.Geometries {
+		if g != (policy.Geometry{}) {
+			held++
+		}
+	}
+	var axes []string
+	for _, axis := range []struct {
+		axis policy.TunedAxes
+		name string
+	}{{policy.TunedWidth, "width"}, {policy.TunedGroups, "workgroups"}, {policy.TunedChunk, "chunk"}, {policy.TunedDepth, "depth"}} {
+		if d.Entry.Plan.Tuned&axis.axis != 0 {
+			axes = append(axes, axis.name)
+		}
+	}
+	said := "holds nothing for this queue: the geometry is that of the device's description"
+	switch {
+	case held == 0 && len(axes) > 0:
+		return "tries a geometry; this plan has its " + strings.Join(axes, ", ")
+	case held > 0:
+		said = fmt.Sprintf("holds the best geometry for %s of launch, of %s", text.Plural(uint64(held), "size"), text.Plural(memoryOf(d).Cell.History.Launches, "launch"))
+	}
+	if len(axes) > 0 {
+		return said + "; this plan has its " + strings.Join(axes, ", ")
+	}
+	return said
+}
+
+// reports says who tells how much waits.
+func reports(now time.Time, d *Decision) string {
+	r := d.Entry.Records
+	if r.Incarnation == 0 {
+		return "nobody: the worker decides from what it has itself"
+	}
+	return fmt.Sprintf("%016x, record %d, sent %s ago", uint64(r.Incarnation), r.Last, fleetview.Ago(silence(now, d)))
+}
+
+func work(heard Heard) string {
+	switch {
+	case heard.Stored == nil:
+		return "not known"
+	case *heard.Stored == 0:
+		return "no batch waits or runs"
+	}
+	return text.Plural(*heard.Stored, "batch") + " wait or run: they are in the stream until their done records are"
+}

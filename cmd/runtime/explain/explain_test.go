@@ -1,0 +1,135 @@
+package explain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+)
+
+// now is when these tests ask.
+var now = time.Date(2026, 11, 23, 3, 0, 10, 0, time.UTC)
+
+// decision is the number-th of a queue, a second before the next, with so many slots waiting.
+func decision(number uint64, length uint32) Decision {
+	r := &telemetry.Recommendation{
+		Decision: number, Topology: "none", ExecutionMode: "interpreter", LaunchMode: "wave", WorkgroupSizeX: 256, Groups: 12, ClaimChunk: 64, BatchDepth: 4096, InFlight: 1, QueueLen: length,
+		Reasons: []telemetry.Reason{{Rule: "no_graph", Threshold: 1, Distance: 1}, {Rule: "mode_queue_len", Value: uint64(length), Threshold: 4096, Distance: 4096 - uint64(length)}},
+	}
+	d := &decisionlog.Decided{Node: 7, Config: "c0ffee", Software: "test", Entry: decisionlog.Entry{Decision: number}}
+	d.Entry.Request.QueueLen = length
+	d.Entry.Request.Limits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxInvocationsPerWorkgroup: 512, Units: 132}
+	return Decision{Sequence: number, At: now.Add(-time.Second), Recommendation: r, Decided: d}
+}
+
+func says(t *testing.T, e *Explanation, want ...string) {
+	t.Helper()
+	text := e.Text()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in\n%s", w, text)
+		}
+	}
+}
+
+func TestAnExplanationSaysWhyAndWhatWouldChangeIt(t *testing.T) {
+	d := decision(7, 3000)
+	d.Entry.Records = decisionlog.Records{Incarnation: 0x1234, First: 5, Last: 6, SentNs: now.Add(-3 * time.Second).UnixNano()}
+	d.Entry.Request.Cost = policy.Cost{LaunchNs: 12_000, SlotPs: 45_200}
+	d.Memory = json.RawMessage(`{"cell":{"history":{"launches":68}},"tuned":{"geometries":[{"width":64}]}}`)
+	d.Entry.Plan.Tuned = policy.TunedWidth | policy.TunedGroups
+	stored := uint64(2)
+	e := Of(now, "gpu0", "jobs", []Decision{decision(6, 3000), d}, Heard{Stored: &stored})
+	says(t, &e, "gpu0.jobs is ok: interpreter: 3,000 slots, compiled from 4,096 on", "next: nothing",
+		"256×12 (width × workgroups), 64 slots a claim, up to 4,096 slots a launch, 1 launch under way", "decision 7, 1 s ago, by process 0000000000000007 of ringmaster test",
+		"for 1 decision of the 2 that are kept", "1,096 slots more, at 4,096 slots", "a graph", "3,000 slots", "record 6 of publisher 0000000000001234", "0000000000001234, record 6, sent 3 s ago",
+		"12.0 µs and 45.2 ns a slot", "68 launches of the queue", "workgroups of up to 512, 132 units", "holds the best geometry for 1 size of launch, of 68 launches; this plan has its width, workgroups",
+		"2 batches wait or run")
+	text, err := json.Marshal(&e)
+	if err != nil || !strings.Contains(string(text), `"decision":"7"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestChangesAreToldWithTheirCause(t *testing.T) {
+	compiled := decision(3, 5000)
+	compiled.Recommendation.ExecutionMode, compiled.Recommendation.BatchDepth = "jit", 256
+	compiled.Recommendation.Reasons = []telemetry.Reason{{Rule: "first_launch", Value: 5000, Threshold: 256}, {Rule: "mode_queue_len", Value: 5000, Threshold: 3584}}
+	failed := decision(4, 5000)
+	failed.Recommendation.Error = "nobody announced worker gpu0"
+	e := Of(now, "gpu0", "jobs", []Decision{decision(1, 10), decision(2, 20), compiled, failed, failed}, Heard{})
+	if e.State != "no plan" || e.Held != 1 || len(e.Changes) != 3 {
+		t.Fatalf("%+v", e)
+	}
+	for i, want := range []Change{
+		{Number: 4, What: "no plan any more", Why: "no plan: nobody announced worker gpu0"},
+		{Number: 3, What: "kernel interpreter → jit, most a launch 4,096 → 256", Why: "compiled: 5,000 slots, until below 3,584"},
+		{Number: 1, What: "the first that is kept", Why: "interpreter: 10 slots, compiled from 4,096 on"},
+	} {
+		if got := e.Changes[i]; got.Number != want.Number || got.What != want.What || got.Why != want.Why {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestWhatToDoNext(t *testing.T) {
+	no, yes, one := false, true, uint64(1)
+	for _, c := range []struct {
+		want  string
+		heard Heard
+		with  func(*Decision)
+	}{
+		{"nothing: the plan follows the load", Heard{Decided: &yes}, func(*Decision) {}},
+		{"nobody decides for the queue now", Heard{Decided: &no}, func(*Decision) {}},
+		{"publish a worker record", Heard{}, func(d *Decision) { d.Entry.Undecided, d.Recommendation.Error = true, "no device limits" }},
+		{"see to what the reason says", Heard{}, func(d *Decision) { d.Recommendation.Error = "memory" }},
+		{"has said nothing for 20 s, and 300 slots waited", Heard{}, func(d *Decision) {
+			d.Entry.Records = decisionlog.Records{Incarnation: 1, SentNs: now.Add(-20 * time.Second).UnixNano()}
+		}},
+		{"report launches", Heard{}, func(d *Decision) { d.Entry.Request.Unmeasured = true }},
+		{"batches are in the stream, and the worker reports none", Heard{Stored: &one}, func(d *Decision) { d.Entry.Request.QueueLen = 0 }},
+	} {
+		d := decision(1, 300)
+		c.with(&d)
+		if e := Of(now, "w", "q", []Decision{d}, c.heard); !strings.Contains(e.Next, c.want) {
+			t.Errorf("%q, want %q", e.Next, c.want)
+		}
+	}
+}
+
+func TestDistancesHaveAUnitAndADirection(t *testing.T) {
+	for _, c := range []struct {
+		reason telemetry.Reason
+		want   string
+	}{
+		{telemetry.Reason{Rule: "mode_queue_len", Value: 5000, Threshold: 3584, Distance: 1417}, "1,417 slots less, at 3,583 slots"},
+		{telemetry.Reason{Rule: "mode_cost", Value: 454_000, Threshold: 305_000, Distance: 149_000}, "149 µs less, at 305 µs"},
+		{telemetry.Reason{Rule: "sparse_frontier", Value: 120, Threshold: 500, Distance: 380}, "3.8 % more, at 5 %"},
+		{telemetry.Reason{Rule: "mode_cost", Value: 1, Threshold: 2_000, Held: true}, "past its edge of 2.00 µs already; held until it stays there"},
+		{telemetry.Reason{Rule: "of a later version", Value: 3, Threshold: 1, Distance: 2}, "2 less, at 1"},
+		{telemetry.Reason{Rule: "mode_fused"}, ""},
+	} {
+		if got := flips(&c.reason); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.reason, got, c.want)
+		}
+	}
+}
+
+// Whoever may store decisions chooses these texts, and what is in Memory.
+func TestTextsOfOthersAreHarmless(t *testing.T) {
+	const evil = "a\x1b[2J\u009bb\n"
+	d := decision(1, 5)
+	d.Memory = json.RawMessage(`{"cell":7}`)
+	d.Software = evil
+	d.Recommendation.Error = evil
+	d.Recommendation.Reasons = []telemetry.Reason{{Rule: evil}}
+	e := Of(now, "w", "q", []Decision{d}, Heard{By: evil})
+	if text := strings.ReplaceAll(e.Text(), "\n", ""); strings.ContainsFunc(text, unicode.IsControl) {
+		t.Errorf("%q", text)
+	}
+}

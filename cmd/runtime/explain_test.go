@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
+	url := serverOf(t)
+	ask := func(args ...string) outcome {
+		return ringmaster(t, t.Context(), "", append([]string{"explain", "--nats", url}, args...)...)
+	}
+	if got := ask("q"); got.code != 1 || !strings.Contains(got.err, "no") {
+		t.Errorf("without a stream: %+v", got)
+	}
+	n := decider(t, url)
+	records := `{"kind":"worker","max_workgroup_size_x":256,"max_compute_workgroups_per_dimension":1000,"max_compute_invocations_per_workgroup":256}` + "\n" +
+		`{"kind":"queue","queue_len":300}` + "\n" + `{"kind":"queue","queue_len":9000}` + "\n"
+	ringmasterUntil(t, url, records)
+	got := ask("q")
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{"w7.q is ok: ", "next: ", "9,000 slots", "record ", "of publisher ", "compiled: 9,000 slots, until below", "workgroups of up to 256"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in\n%s", want, got.stdout)
+		}
+	}
+	var e struct {
+		Worker, Queue, State, Decision string
+	}
+	if got := ask("w7.q", "--json"); json.Unmarshal([]byte(got.stdout), &e) != nil || e.Worker != "w7" || e.State != "ok" || e.Decision == "" {
+		t.Errorf("%+v", got)
+	}
+	if got := ask("w7.q", "--at", "1"); got.code != 0 || !strings.Contains(got.stdout, "decision 1,") {
+		t.Errorf("%+v", got)
+	}
+	for args, want := range map[string]string{"w7.nothing": "1 queue of 1 with decisions: w7.q", "w7.q --at 99999": "is not kept: the newest before it is", "w7.q --at 1 --watch": "do not go together"} {
+		if got := ask(strings.Fields(args)...); got.code != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v, want %q", args, got, want)
+		}
+	}
+	n.kill()
+	if got := ask("w7.q"); !strings.Contains(got.stdout, "w7.q is expired") || !strings.Contains(got.stdout, "nobody decides for the queue now") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// ringmasterUntil publishes records of queue q of worker w7 until two decisions for it were heard.
+func ringmasterUntil(t *testing.T, url, records string) {
+	t.Helper()
+	watched := make(chan outcome, 1)
+	go func() {
+		watched <- ringmaster(t, t.Context(), "", "watch", "--nats", url, "--worker", "w7", "--queue", "q", "--json", "--count", "2")
+	}()
+	for len(watched) == 0 {
+		if got := ringmaster(t, t.Context(), records, "publish", "--nats", url, "--worker", "w7", "--queue", "q", "--take-over"); got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	<-watched
+}
