@@ -25,7 +25,7 @@ type submitCmd struct {
 	option.Target `set:"timeout=30s"`
 	option.Opcodes
 	option.Slots
-	Batch    string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
+	Batch    string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name). A batch that has ended under this name does not run again: what became of it then is told."`
 	Priority string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
 	Deadline time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
 	Epoch    uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
@@ -57,10 +57,15 @@ func (c *submitCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 	}, c.hints()...)
 }
 
-// hints are subjects that a submission goes without: the question whether a worker is there, and word of a batch.
+// hints are subjects that a submission goes without: the question whether a worker is there, word of a batch, and what
+// ended before.
 func (c *submitCmd) hints() []string {
 	names := telemetry.Subjects{Prefix: c.Prefix}
-	return []string{names.Heap(c.Worker, c.Queue), names.Queued(c.Worker, c.Queue)}
+	hints := []string{names.Heap(c.Worker, c.Queue), names.Queued(c.Worker, c.Queue)}
+	if c.Wait {
+		hints = append(hints, "$JS.>") // done records that were kept; --no-wait may have to make the stream of work
+	}
+	return hints
 }
 
 // groups reads and checks what the command line asks for.
@@ -129,8 +134,15 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std ter
 	s.outcomes, err = client.FollowOutcomes(ctx, conn, c.Worker, c.Queue, func(batch string) bool {
 		return batch == s.name || strings.HasPrefix(batch, s.name+"-")
 	})
+	if err == nil && c.Batch != "" {
+		_ = s.outcomes.Kept(ctx, time.Now().Add(-keptDone)) // without the stream the worker's own memory has to do
+	}
 	return s, err
 }
+
+// keptDone is how far back the done record of a batch is looked for that is submitted under its name again: as long as
+// the stream has it.
+const keptDone = 24 * time.Hour
 
 // probePatience bounds how long to wait for an answer to whether somebody serves a worker.
 const probePatience = 2 * time.Second
@@ -159,8 +171,10 @@ func (s *submission) run(ctx context.Context, g *slots.Group) error {
 		if s.sent > 1 {
 			id = fmt.Sprintf("%s-%d", s.name, s.sent)
 		}
-		if err := s.send(ctx, id, part); err != nil {
-			return err
+		if s.outcomes == nil || !s.outcomes.Has(id) {
+			if err := s.send(ctx, id, part); err != nil {
+				return err
+			}
 		}
 		batches[id] = part
 		order = append(order, id)

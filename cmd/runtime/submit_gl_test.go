@@ -31,7 +31,11 @@ func TestSubmitRunsWorkInOrderAndSaysWhatBecameOfIt(t *testing.T) {
 	}
 	got = submit("", "--slots", "add a0=2 a1=7", "--batch", "sum")
 	if got.code != 1 || !strings.Contains(got.err, "batch sum was submitted before") {
-		t.Errorf("the same batch: exit code %d, %s", got.code, got.err)
+		t.Errorf("another batch of the same name: exit code %d, %s", got.code, got.err)
+	}
+	got = submit("", "--slots", "load a0=7", "--batch", "sum-3", "--results")
+	if got.code != 0 || !strings.Contains(got.err, "batch sum-3 was submitted before and does not run again") || !strings.Contains(got.err, "1 executed") || !strings.HasSuffix(got.stdout, " 140000\n") {
+		t.Errorf("the same batch again: exit code %d, %s%s", got.code, got.err, got.stdout)
 	}
 	got = submit("", "--slots", "store a0=1 a1=0x40000000 x2")
 	if got.code != 1 || !strings.Contains(got.err, "0 executed, 2 faulted, 0 dropped") || !strings.Contains(got.err, "fault: slot 1, arguments [1 1073741824 ") {

@@ -19,8 +19,12 @@ import (
 func (s *submission) wait(ctx context.Context, g *slots.Group, order []string, batches map[string][]ring.Slot) error {
 	outcomes := make(map[string]*telemetry.Done)
 	err := s.outcomes.Wait(ctx, order, func(d *telemetry.Done) error {
-		if d.WorkSentNs != s.sentNs[d.Batch] {
-			return fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", d.Batch)
+		before := d.WorkSentNs != s.sentNs[d.Batch]
+		if n := len(batches[d.Batch]); before && int(d.Executed)+int(d.Faulted)+int(d.Dropped) != n {
+			return fmt.Errorf("batch %s was submitted before with %d slots, and this one has %d: it does not run; give it another --batch", d.Batch, d.Executed+d.Faulted+d.Dropped, n)
+		}
+		if before {
+			fmt.Fprintf(s.std.Err, "batch %s was submitted before and does not run again; this became of it:\n", d.Batch)
 		}
 		if err := impossible(d, len(batches[d.Batch]), s.cmd.Results); err != nil {
 			return fmt.Errorf("batch %s: the worker's answer cannot be true, do not trust it: %w", d.Batch, err)

@@ -159,12 +159,15 @@ func (c *Conn) asyncError(nc *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 // Permitted returns a context that ends when the server refuses something to this user: its
-// login, or a subject that is not among the dispensable ones. The cause then wraps ErrLogin
-// or ErrNotPermitted. What was refused before counts too.
+// login, or a subject that is not among the dispensable ones, of which one that ends in ".>" stands for all that begin
+// as it does. The cause then wraps ErrLogin or ErrNotPermitted. What was refused before counts too.
 func (c *Conn) Permitted(ctx context.Context, dispensable ...string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	hear := func(subject string, err error) {
-		if !slices.Contains(dispensable, subject) {
+		spared := func(s string) bool {
+			return s == subject || strings.HasSuffix(s, ".>") && strings.HasPrefix(subject, strings.TrimSuffix(s, ">"))
+		}
+		if !slices.ContainsFunc(dispensable, spared) {
 			cancel(err)
 		}
 	}

@@ -116,6 +116,14 @@ func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
 			t.Errorf("a submitter may publish on %s", subject)
 		}
 	}
+	for spared, want := range map[string]bool{"$JS.>": false, "$JS.API.>": false, "$JS.API.CONSUMER.>": false, "$J.>": true, "ringmaster.v1.>": true} {
+		others := []string{spared, beyond[0], beyond[1], beyond[4], beyond[5]}
+		ctx, cancel := client.Permitted(t.Context(), others...)
+		if ended := ctx.Err() != nil; ended != want {
+			t.Errorf("without what %s stands for, the context has ended: %v", spared, ended)
+		}
+		cancel()
+	}
 }
 
 // A done record that its sender may not publish is with nobody, and its batch is not acknowledged.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -110,6 +111,16 @@ func TestASubmitterThatWasAwayHearsWhatItMissed(t *testing.T) {
 	must(t, wait("missed"))
 	end("again") // what comes now is heard as ever
 	must(t, wait("again"))
+	late, err := FollowOutcomes(testContext(t), conn, "gpu0", "a", func(batch string) bool { return batch == "again" })
+	must(t, err)
+	defer late.Close()
+	if late.Has("again") {
+		t.Error("heard what ended before without asking")
+	}
+	must(t, late.Kept(testContext(t), time.Now().Add(-time.Hour)))
+	if !late.Has("again") || late.Has("here") {
+		t.Error("what ended before is not heard, or that of others is")
+	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := outcomes.Wait(ended, []string{"foreign"}, nil, nil); err == nil {

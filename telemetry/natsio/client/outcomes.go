@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -19,6 +20,9 @@ const maxOutcomes = 1 << 14
 // what is published from then on. What is published while the connection is lost it hears
 // afterwards, where a stream keeps done records; refusals are not kept.
 type Outcomes struct {
+	conn           *natsio.Conn
+	worker, queue  string
+	mine           func(batch string) bool
 	work           string // subject of the queue's batches
 	done, rejected *natsio.Subscription
 	news           chan struct{}
@@ -38,17 +42,12 @@ func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string
 	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return nil, err
 	}
-	o := &Outcomes{work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1), ended: make(map[string]*telemetry.Done)}
-	take := func(d *telemetry.Done) {
-		if mine(d.Batch) {
-			o.take(d)
-		}
-	}
+	o := &Outcomes{conn: conn, worker: worker, queue: queue, mine: mine, work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1), ended: make(map[string]*telemetry.Done)}
 	following, stop := context.WithCancel(context.Background())
 	o.stop = stop
-	o.rehearing.Go(func() { rehear(following, conn, worker, queue, take) })
+	o.rehearing.Go(func() { rehear(following, conn, worker, queue, o.hear) })
 	var err error
-	o.done, err = conn.SubscribeDone(worker, queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { take(d) })
+	o.done, err = conn.SubscribeDone(worker, queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { o.hear(d) })
 	if err == nil {
 		o.rejected, err = conn.SubscribeRejected(worker, queue, func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) {
 			if r.Subject == o.work {
@@ -64,6 +63,29 @@ func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string
 		return nil, fmt.Errorf("follow outcomes of %s.%s: %w", worker, queue, err)
 	}
 	return o, nil
+}
+
+// Kept collects the done records of batches that ended before, from a time on, where a stream keeps them. Without the
+// stream, or without the right to read it, the error says so, and nothing is lost but what it would have told.
+func (o *Outcomes) Kept(ctx context.Context, from time.Time) error {
+	if err := hearKept(ctx, o.conn, o.worker, o.queue, from, o.hear); err != nil {
+		return fmt.Errorf("done records of %s.%s that were kept: %w", o.worker, o.queue, err)
+	}
+	return nil
+}
+
+// Has reports whether a batch has a done record that Wait will tell.
+func (o *Outcomes) Has(batch string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended[batch] != nil
+}
+
+// hear takes the done record of a batch of ours.
+func (o *Outcomes) hear(d *telemetry.Done) {
+	if o.mine(d.Batch) {
+		o.take(d)
+	}
 }
 
 // Wait returns when every batch has a done record. done is called with each as it comes,
