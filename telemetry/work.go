@@ -189,3 +189,17 @@ const (
 	OutcomeBusy                     // not settled for now, for reasons that are not the batch's: hand it over again later
 	OutcomeQueueBusy                // not settled for now for reasons of its queue, over its quota or stopped: hand it over again later, but refuse it if many of the queue wait
 )
+
+// String is a word for what became of the batch here.
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeDone:
+		return "done"
+	case OutcomeDuplicate:
+		return "duplicate"
+	case OutcomeRefused:
+		return "refused"
+	default:
+		return "given_back"
+	}
+}

@@ -23,29 +23,30 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":                  nil,                                                                // the decision stands alone
-	"ring":                               nil,                                                                // the layout stands alone
-	"glcompute/gltest":                   {"glcompute"},                                                      // for tests: a device, or why there is none
-	"glcompute":                          {"megakernel/gpu"},                                                 // cgo stays a leaf behind the seam
-	"telemetry":                          {"ring"},                                                           // records, their encoding and the subjects; slots are the ring's
-	"telemetry/complaint":                nil,                                                                // what goes wrong is logged once a minute, by whoever faces records
-	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                                 // what a decision was made from, as lines
-	"telemetry/natsio":                   {"telemetry", "telemetry/complaint", "telemetry/natsio/fairqueue"}, // the bus knows records, not actors
-	"telemetry/access":                   {"telemetry"},                                                      // who may do what on the bus, as values
-	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio"},                                  // what programs use, without the server
-	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                  // batches that were set aside
-	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio"},           // the stream of decisions
-	"telemetry/natsio/natstest":          nil,                                                                // for tests: server processes
-	"telemetry/natsio/embedded":          nil,                                                                // a server, for processes that have none
-	"telemetry/natsio/fairqueue":         nil,                                                                // who is served next, for any requests
-	"megakernel/tuner/space":             nil,                                                                // what there is to choose from, as data
-	"megakernel/tuner/gp":                nil,                                                                // the models' algebra, for any candidates
-	"megakernel/tuner/search":            {"megakernel/tuner/space", "megakernel/tuner/gp"},                  // one search, for any space
-	"megakernel/tuner/search/searchtest": {"megakernel/tuner/space"},                                         // for tests: a kernel that can be searched
-	"megakernel/tuner/reference":         nil,                                                                // the original, alone
-	"megakernel/tuner/cache":             {"megakernel/policy"},                                              // what outlives the process, as a file
-	"bench/natural":                      nil,                                                                // integer steps of a policy, for any candidates
-	"megakernel/tuner/workload":          nil,                                                                // descriptions, for any catalog
+	"megakernel/policy":                  nil,                                                                                   // the decision stands alone
+	"ring":                               nil,                                                                                   // the layout stands alone
+	"glcompute/gltest":                   {"glcompute"},                                                                         // for tests: a device, or why there is none
+	"glcompute":                          {"megakernel/gpu"},                                                                    // cgo stays a leaf behind the seam
+	"telemetry":                          {"ring"},                                                                              // records, their encoding and the subjects; slots are the ring's
+	"telemetry/complaint":                nil,                                                                                   // what goes wrong is logged once a minute, by whoever faces records
+	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                                                    // what a decision was made from, as lines
+	"telemetry/natsio":                   {"telemetry", "telemetry/complaint", "telemetry/natsio/fairqueue", "telemetry/trace"}, // the bus knows records, not actors
+	"telemetry/trace":                    {"telemetry"},                                                                         // what came with a trace context, until it is done
+	"telemetry/access":                   {"telemetry"},                                                                         // who may do what on the bus, as values
+	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio", "telemetry/trace"},                                  // what programs use, without the server
+	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                                     // batches that were set aside
+	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio", "telemetry/trace"},           // the stream of decisions
+	"telemetry/natsio/natstest":          nil,                                                                                   // for tests: server processes
+	"telemetry/natsio/embedded":          nil,                                                                                   // a server, for processes that have none
+	"telemetry/natsio/fairqueue":         nil,                                                                                   // who is served next, for any requests
+	"megakernel/tuner/space":             nil,                                                                                   // what there is to choose from, as data
+	"megakernel/tuner/gp":                nil,                                                                                   // the models' algebra, for any candidates
+	"megakernel/tuner/search":            {"megakernel/tuner/space", "megakernel/tuner/gp"},                                     // one search, for any space
+	"megakernel/tuner/search/searchtest": {"megakernel/tuner/space"},                                                            // for tests: a kernel that can be searched
+	"megakernel/tuner/reference":         nil,                                                                                   // the original, alone
+	"megakernel/tuner/cache":             {"megakernel/policy"},                                                                 // what outlives the process, as a file
+	"bench/natural":                      nil,                                                                                   // integer steps of a policy, for any candidates
+	"megakernel/tuner/workload":          nil,                                                                                   // descriptions, for any catalog
 	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",
 		"megakernel/tuner/gp"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
@@ -100,14 +101,15 @@ var projectImports = map[string][]string{
 	"cmd/runtime/health":           {"cmd/runtime/worker", "telemetry/natsio"},                                                                                                                                                                                                         // what keeps a node from its work, in words
 	"cmd/runtime/metrics":          {"actors", "cmd/runtime/worker", "telemetry/natsio"},                                                                                                                                                                                               // a node as series of Prometheus
 	"cmd/runtime/admin":            {"cmd/runtime/health"},                                                                                                                                                                                                                             // the HTTP server
-	"cmd/runtime/oversight":        {"cmd/runtime/admin", "cmd/runtime/health", "cmd/runtime/metrics", "cmd/runtime/systemd", "cmd/runtime/worker"},                                                                                                                                    // what others see of a process
+	"cmd/runtime/otlp":             {"telemetry/complaint", "telemetry/trace"},                                                                                                                                                                                                         // spans to a collector
+	"cmd/runtime/oversight":        {"cmd/runtime/admin", "cmd/runtime/health", "cmd/runtime/metrics", "cmd/runtime/otlp", "cmd/runtime/systemd", "cmd/runtime/worker", "telemetry/natsio", "telemetry/trace"},                                                                         // what others see of a process
 	"cmd/runtime/fleetview":        {"cmd/runtime/text", "telemetry"},                                                                                                                                                                                                                  // what is heard on the bus, as rows
 	"cmd/runtime/fleetview/listen": {"cmd/runtime/fleetview", "telemetry", "telemetry/natsio", "telemetry/natsio/client"},                                                                                                                                                              // hears it
 	"cmd/runtime/top":              {"cmd/runtime/fleetview", "cmd/runtime/text"},                                                                                                                                                                                                      // rows on a terminal
 	"cmd/runtime/terminal":         nil,                                                                                                                                                                                                                                                // streams, screens, signals and files of a command
 	"cmd/runtime/slots":            {"cmd/runtime/text", "cmd/runtime/worker", "megakernel", "megakernel/kernel", "megakernel/userop", "ring"},                                                                                                                                         // slots as people write them
 	"cmd/runtime/option": {"cmd/runtime/admin", "cmd/runtime/decisions", "cmd/runtime/slots", "cmd/runtime/terminal", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel", "megakernel/calibration",
-		"megakernel/gpu", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/lease", "megakernel/policy", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/decided"}, // groups of flags, and what they become
+		"megakernel/gpu", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/lease", "megakernel/policy", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/trace"}, // groups of flags, and what they become
 	"cmd/runtime": {"cmd/runtime/explain", "cmd/runtime/policyfile", "cmd/runtime/fleetview/listen", "cmd/runtime/top", "cmd/runtime/admin", "cmd/runtime/metrics", "cmd/runtime/oversight", "cmd/runtime/option", "cmd/runtime/slots", "cmd/runtime/terminal", "actors", "cmd/runtime/audit", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",

@@ -41,6 +41,7 @@ type runCmd struct {
 	option.Ring
 	option.Autotune
 	option.HTTP
+	option.Traces
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	Pools       []string      `name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
 	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
@@ -113,6 +114,9 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 		defer closed()
 		bus.URL = server.URL()
 		log.Info("embedded NATS server", "url", server.URL(), "store", c.store())
+	}
+	if err := seen.Follow(&bus, c.Worker); err != nil {
+		return fmt.Errorf("--otlp-endpoint: %w", err)
 	}
 	cfg := c.nodeConfig(bus, device, opcodes, limits, log)
 	seen.Meter(&cfg)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/trace"
 )
 
 // batch is one delivered message that has no outcome yet. Its fields are
@@ -26,8 +27,9 @@ type batch struct {
 	bytes     int64         // of memory taken
 	expected  time.Duration // of the device, if the batch is a pool's
 	settled   bool
-	attempt   int         // times it was handed over
-	held      *time.Timer // until it is handed over again; nil: it is in the handler's hands
+	attempt   int          // times it was handed over
+	traced    *trace.Batch // nil: it is not
+	held      *time.Timer  // until it is handed over again; nil: it is in the handler's hands
 }
 
 // reading is the batches of one queue that are being read: several at a time, as listed slots
@@ -111,6 +113,7 @@ func (w *WorkConsumer) read(b *batch, m jetstream.Msg, delivered uint64, refused
 		bytes := memoryOf(len(m.Data()), work)
 		w.room.enter(b.queue, bytes) // the batches behind it in its queue wait with it
 		b.bytes = bytes
+		b.traced = w.conn.cfg.Traces.Taken(b.worker, b.queue, work.Batch, traceparentOf(m.Headers()), b.stored)
 		w.hand(b, 0, work, sentNs)
 	}
 }
@@ -205,6 +208,7 @@ func (w *WorkConsumer) releaseHeld() {
 			b.held, b.settled = nil, true
 			w.returned = append(w.returned, b.msg)
 			w.retried.Add(1)
+			b.traced.End(telemetry.OutcomeRetry.String(), nil)
 			delete(w.pending, sequence)
 			w.room.leave(b.queue, b.bytes)
 		}
@@ -309,6 +313,7 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 		w.retried.Add(1)
 		w.conn.cfg.Logger.Debug("batch given back", "worker", w.worker, "delivered", delivered, "error", err)
 	}
+	b.traced.End(outcome.String(), err)
 	w.mu.Lock()
 	delete(w.pending, b.sequence)
 	w.closeIfIdle()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/trace"
 )
 
 // Config says how to reach NATS and how to behave on it. Start from
@@ -44,6 +45,11 @@ type Config struct {
 	// doubles with each round over all servers up to ReconnectMax. Half of it
 	// is random.
 	ReconnectMin, ReconnectMax time.Duration
+
+	// Traces follows what comes with a traceparent. Nil: nothing is followed.
+	Traces *trace.Book
+	// Traceparent is the trace context of what this process reports and submits, "" for none.
+	Traceparent string
 
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger

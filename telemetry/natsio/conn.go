@@ -15,6 +15,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/complaint"
+	"ringmaster/telemetry/trace"
 )
 
 // Conn is one connection to NATS. It reconnects by itself until it is closed.
@@ -229,13 +230,21 @@ func (c *Conn) Closed() <-chan struct{} { return c.events.closed }
 // While the connection is away it fails at once with ErrDisconnected instead of filling
 // the client's buffer: what would come out of that after an outage is old.
 func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
+	return c.PublishTraced(subject, reply, payload, "")
+}
+
+// PublishTraced is PublishRequest of a message with a trace context, "" for none.
+func (c *Conn) PublishTraced(subject, reply string, payload []byte, traceparent string) error {
 	if !c.nc.IsConnected() {
 		return ErrDisconnected
 	}
 	var err error
-	if reply == "" {
+	switch {
+	case traceparent != "":
+		err = c.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: payload, Header: tracedHeader(traceparent)})
+	case reply == "":
 		err = c.nc.Publish(subject, payload)
-	} else {
+	default:
 		err = c.nc.PublishRequest(subject, reply, payload)
 	}
 	if err != nil {
@@ -243,6 +252,28 @@ func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
 	}
 	return nil
 }
+
+// tracedHeader is the header of a message with a trace context, none without one.
+func tracedHeader(traceparent string) nats.Header {
+	if traceparent == "" {
+		return nil
+	}
+	return nats.Header{trace.Header: {traceparent}}
+}
+
+// traceparentOf is the trace context of a message. Some libraries write names of headers as HTTP does.
+func traceparentOf(h nats.Header) string {
+	if text := h.Get(trace.Header); text != "" {
+		return text
+	}
+	return h.Get("Traceparent")
+}
+
+// Traces follows what comes with a trace context.
+func (c *Conn) Traces() *trace.Book { return c.cfg.Traces }
+
+// Traceparent is the trace context of what this process reports and submits, "" for none.
+func (c *Conn) Traceparent() string { return c.cfg.Traceparent }
 
 func (c *Conn) publish(subject string, payload []byte) error {
 	return c.PublishRequest(subject, "", payload)

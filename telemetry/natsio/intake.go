@@ -112,6 +112,7 @@ func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queu
 			return
 		}
 		queue = named
+		k.trace(m, worker, queue, at)
 		err = k.in.sink.Ingest(worker, queue, &k.record, at, reply)
 	}
 	if err != nil {
@@ -119,6 +120,18 @@ func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queu
 		return
 	}
 	k.in.records.Add(1)
+}
+
+// trace has the record at hand followed, if its message is traced, before a decision can answer it.
+func (k *intake) trace(m *nats.Msg, worker, queue string, at time.Time) {
+	traces := k.in.conn.cfg.Traces
+	switch {
+	case traces == nil || k.follows:
+	case k.record.Kind == telemetry.KindLaunch:
+		traces.Launched(worker, queue, &k.record.Launch)
+	case m.Header != nil:
+		traces.Heard(worker, queue, &k.record.Header, traceparentOf(m.Header), at)
+	}
 }
 
 // nameQueue returns the queue a record is for, given its subject's queue token

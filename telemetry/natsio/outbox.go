@@ -7,6 +7,7 @@ type letter struct {
 	subject string
 	replies []string // further addresses of the same payload
 	payload []byte
+	trace   string      // context of the payload, "" for none
 	sent    func(error) // nil unless somebody waits for the outcome
 }
 
@@ -50,7 +51,7 @@ func (o *outbox) open(replace bool) (l *letter, why error) {
 		o.waiting = append(o.waiting, letter{})
 		l = &o.waiting[n]
 	}
-	l.replies, l.payload, l.sent = l.replies[:0], l.payload[:0], nil
+	l.replies, l.payload, l.trace, l.sent = l.replies[:0], l.payload[:0], "", nil
 	return l, nil
 }
 

@@ -89,39 +89,40 @@ func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, re
 	if p.cfg.Owns != nil && !p.cfg.Owns(worker) {
 		return // another process does, and has answered
 	}
-	p.send(p.conn.cfg.Subjects.Recommend(worker, queue), r, replies)
+	p.send(p.conn.cfg.Subjects.Recommend(worker, queue), r, replies, p.conn.cfg.Traces.Decided(worker, queue, r))
 }
 
 // Report publishes a copy of a local launch report on the queue's telemetry subject.
 func (p *Outlet) Report(worker, queue string, r *telemetry.Launch) {
-	p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
+	p.conn.cfg.Traces.Launched(worker, queue, r)
+	p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil, "")
 }
 
 // Graph publishes what is known of the queue's graph on the queue's telemetry subject, and
 // returns the record's header.
 func (p *Outlet) Graph(worker, queue string, r *telemetry.Graph) telemetry.Header {
-	return p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
+	return p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil, "")
 }
 
 // Load publishes the load of a queue on its telemetry subject.
 func (p *Outlet) Load(worker, queue string, r *telemetry.Queue) {
-	p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
+	p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil, "")
 }
 
 // Announce publishes a worker and its device.
 func (p *Outlet) Announce(worker string, r *telemetry.Worker) {
-	p.send(p.conn.cfg.Subjects.Worker(worker), r, nil)
+	p.send(p.conn.cfg.Subjects.Worker(worker), r, nil, "")
 }
 
 // send puts a record into the outbox of news, and returns its header. The header is drawn
 // while the outbox is held, so that the records of a subject are written in the order of
 // their numbers.
-func (p *Outlet) send(subject string, body telemetry.Body, replies []string) (h telemetry.Header) {
+func (p *Outlet) send(subject string, body telemetry.Body, replies []string, traceparent string) (h telemetry.Header) {
 	l, err := p.news.open(true)
 	defer p.news.seal()
 	if err == nil {
 		h = p.conn.Header(subject)
-		l.subject, l.replies = subject, append(l.replies, replies...)
+		l.subject, l.replies, l.trace = subject, append(l.replies, replies...), traceparent
 		l.payload = telemetry.Append(l.payload, p.conn.cfg.Encoding, h, body)
 	}
 	return h
@@ -139,7 +140,7 @@ func (p *Outlet) Done(worker, queue string, r *telemetry.Done, sent func(error))
 		return
 	}
 	h := p.conn.Header(subject)
-	l.subject, l.sent = subject, sent
+	l.subject, l.sent, l.trace = subject, sent, p.conn.cfg.Traces.Done(worker, queue, r.Batch)
 	l.payload = telemetry.Append(l.payload, p.conn.cfg.Encoding, h, r)
 }
 
@@ -174,9 +175,9 @@ func (p *Outlet) write(l *letter) (written, lost int) {
 			lost++
 		}
 	}
-	count(p.conn.publish(l.subject, l.payload))
+	count(p.conn.PublishTraced(l.subject, "", l.payload, l.trace))
 	for _, reply := range l.replies {
-		count(p.conn.publish(reply, l.payload))
+		count(p.conn.PublishTraced(reply, "", l.payload, l.trace))
 	}
 	return written, lost
 }
@@ -216,7 +217,7 @@ func (p *Outlet) confirm(letters []letter) error {
 func (p *Outlet) confirmSince(before uint64, letters []letter) error {
 	nc := p.conn.nc
 	for i := range letters {
-		if err := p.conn.publish(letters[i].subject, letters[i].payload); err != nil {
+		if err := p.conn.PublishTraced(letters[i].subject, "", letters[i].payload, letters[i].trace); err != nil {
 			return err
 		}
 	}
@@ -339,7 +340,7 @@ func (p *Outlet) storePart(part []letter) error {
 	}
 	futures := make([]jetstream.PubAckFuture, 0, len(part))
 	for i := range part {
-		f, err := p.conn.js.PublishMsgAsync(&nats.Msg{Subject: part[i].subject, Data: part[i].payload}, ownRetries)
+		f, err := p.conn.js.PublishMsgAsync(&nats.Msg{Subject: part[i].subject, Data: part[i].payload, Header: tracedHeader(part[i].trace)}, ownRetries)
 		if err != nil {
 			return fmt.Errorf("store done record: %w", err)
 		}

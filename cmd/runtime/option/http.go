@@ -17,6 +17,11 @@ type HTTP struct {
 	Series   int    `name:"http-queues" placeholder:"N" default:"${http_queues}" env:"RINGMASTER_HTTP_QUEUES" help:"Queues that have series of their own in /metrics: the busiest; the others are summed up."`
 }
 
+// Traces say where the spans of traces go.
+type Traces struct {
+	Collector string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send spans of what came with a sampled trace context (header traceparent) to this collector of OpenTelemetry, by JSON over HTTP, such as http://127.0.0.1:4318 (default: follow no traces)."`
+}
+
 // Config is the server that the flags ask for, without what it answers.
 func (f *HTTP) Config(log *slog.Logger) admin.Config {
 	return admin.Config{

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/trace"
 )
 
 // NATS say how to reach NATS.
@@ -31,6 +33,9 @@ func (f *NATS) Config(name string, log *slog.Logger) natsio.Config {
 	cfg.URL, cfg.Creds, cfg.NKey, cfg.Context, cfg.Inbox, cfg.Name = f.URL, f.Creds, f.NKey, f.Context, f.Inbox, name
 	cfg.Subjects = telemetry.Subjects{Prefix: f.Prefix}
 	cfg.Logger = log
+	if sender, ok := trace.Parse(os.Getenv("TRACEPARENT")); ok { // as programs tell those they start
+		cfg.Traceparent = sender.String()
+	}
 	return cfg
 }
 

@@ -11,23 +11,30 @@ import (
 	"ringmaster/cmd/runtime/admin"
 	"ringmaster/cmd/runtime/health"
 	"ringmaster/cmd/runtime/metrics"
+	"ringmaster/cmd/runtime/otlp"
 	"ringmaster/cmd/runtime/systemd"
 	"ringmaster/cmd/runtime/worker"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/trace"
 )
 
 // Config says what is shown to whom.
 type Config struct {
 	HTTP    admin.Config // what it answers is set here; no Addr: nothing is served
 	Version string
-	Queues  int    // with series of their own in the metrics
-	Store   string // directory whose file system has the embedded server's streams, "" for none
-	Log     *slog.Logger
+	// Collector is the base URL of a collector of OpenTelemetry; "": nothing is traced.
+	Collector string
+	Queues    int    // with series of their own in the metrics
+	Store     string // directory whose file system has the embedded server's streams, "" for none
+	Log       *slog.Logger
 }
 
 // Oversight is what others see of one process.
 type Oversight struct {
 	metrics *metrics.Metrics
 	server  *admin.Server // nil: nothing is served
+	cfg     Config
+	spans   *otlp.Exporter // nil: nothing is traced
 	read    atomic.Pointer[func() worker.Reading]
 	log     *slog.Logger
 }
@@ -35,7 +42,7 @@ type Oversight struct {
 // Begin serves what the configuration asks for, before anything else of the process is started, so that whoever asks is
 // told that it starts.
 func Begin(cfg Config) (*Oversight, error) {
-	o := &Oversight{log: cfg.Log}
+	o := &Oversight{cfg: cfg, log: cfg.Log}
 	if cfg.HTTP.Addr == "" {
 		return o, nil
 	}
@@ -55,6 +62,21 @@ func (o *Oversight) Meter(cfg *worker.Config) {
 	if o.metrics != nil {
 		cfg.Meter, cfg.Finished = o.metrics, o.metrics.Finished
 	}
+}
+
+// Follow has the bus follow traces, if there is a collector for them.
+func (o *Oversight) Follow(bus *natsio.Config, worker string) (err error) {
+	if o.cfg.Collector == "" {
+		return nil
+	}
+	o.spans, err = otlp.Start(otlp.Config{
+		Endpoint: o.cfg.Collector, Log: o.log,
+		Resource: map[string]string{"service.name": "ringmaster", "service.version": o.cfg.Version, "service.instance.id": fmt.Sprintf("%016x", bus.Incarnation), "ringmaster.worker": worker},
+	})
+	if err == nil {
+		bus.Traces = trace.NewBook(o.spans.Export)
+	}
+	return err
 }
 
 // Addr is where metrics and health are served, "" for nowhere.
@@ -124,14 +146,16 @@ func (o *Oversight) notify(states ...string) {
 // closePatience is how long requests under way may take when the process ends.
 const closePatience = time.Second
 
-// Close ends what is served.
+// Close sends the spans that wait, and ends what is served.
 func (o *Oversight) Close() {
-	if o.server == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
-	o.server.Close(ctx)
+	if o.spans != nil {
+		o.spans.Close(ctx)
+	}
+	if o.server != nil {
+		o.server.Close(ctx)
+	}
 }
 
 // diskSpace is what the file system of a directory has left for others than root, and its size, in bytes.

@@ -111,7 +111,7 @@ func (p *Publisher) write() error {
 	limit := min(telemetry.DefaultTelemetryLimits.MaxBytes, int(p.conn.NATS().MaxPayload()))
 	for due := p.box.take(p.conn.Session() + 1); len(due) > 0; {
 		bytes, n := payload(due, limit, p.encode)
-		err := p.conn.PublishRequest(due[0].subject, p.inbox, bytes)
+		err := p.conn.PublishTraced(due[0].subject, p.inbox, bytes, p.conn.Traceparent())
 		if due, err = p.box.wrote(due, n, err); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/trace"
 )
 
 // storePatience bounds one attempt to store a batch.
@@ -75,6 +76,9 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
 	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s.%s.%s.%x", worker, queue, w.Batch, h.Incarnation))
+	if traceparent := conn.Traceparent(); traceparent != "" {
+		m.Header.Set(trace.Header, traceparent)
+	}
 	m.Data = telemetry.Append(nil, telemetry.EncodingArray, h, w) // the shorter one
 	if limit := telemetry.DefaultWorkLimits.MaxBytes; len(m.Data) > limit {
 		return nil, fmt.Errorf("%w: batch %q takes %d bytes, at most %d", natsio.ErrTooLarge, w.Batch, len(m.Data), limit)

@@ -16,6 +16,7 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/complaint"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/trace"
 )
 
 const (
@@ -120,6 +121,10 @@ func (s *Store) Write(worker, queue string, expect uint64, r *telemetry.Recommen
 	header := s.conn.Header(subjects.Recommend(worker, queue))
 	m := nats.NewMsg(subjects.Decided(worker, queue))
 	m.Data = telemetry.Append(nil, s.conn.Encoding(), header, &own)
+	traceparent := s.conn.Traces().Decided(worker, queue, &own)
+	if traceparent != "" {
+		m.Header.Set(trace.Header, traceparent)
+	}
 	var answer []byte
 	if len(replies) > 0 {
 		own.Decided = nil
@@ -132,7 +137,7 @@ func (s *Store) Write(worker, queue string, expect uint64, r *telemetry.Recommen
 		done(sequence, how)
 		if how == telemetry.WrittenStored {
 			for _, to := range replies {
-				_ = s.conn.PublishRequest(to, "", answer) // who asked asks again
+				_ = s.conn.PublishTraced(to, "", answer, traceparent) // who asked asks again
 			}
 		}
 	}, func() {
