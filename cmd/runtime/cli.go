@@ -28,6 +28,7 @@ type cli struct {
 	Demo    demoCmd    `cmd:"" help:"Run the whole loop in one process, on recorded load."`
 	Run     runCmd     `cmd:"" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
 	Publish publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
+	Adapt   adaptCmd   `cmd:"" help:"Publish as queue records what an engine tells in its own format."`
 	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as text or as JSON lines."`
 	Top     topCmd     `cmd:"" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
 	Explain explainCmd `cmd:"" help:"Say why a queue's plan is as it is, what would change it, and what to do."`

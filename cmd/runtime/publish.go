@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/adapt"
 	"ringmaster/cmd/runtime/demo"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
@@ -20,6 +21,9 @@ import (
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
 )
+
+// adaptCmd publishes for engines that have telemetry of their own.
+type adaptCmd = adapt.Command
 
 // publishCmd publishes telemetry and announcements, and with --work the trace's work.
 type publishCmd struct {
