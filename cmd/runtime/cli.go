@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +83,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 		return exited // --help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(std.Err, "ringmaster: %v\n%s\n", err, whereHelpIs(err))
+		fmt.Fprintf(std.Err, "ringmaster: %s\n%s\n", usageOf(err, args), whereHelpIs(err))
 		return 2
 	}
 	level := c.LogLevel
@@ -92,6 +94,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 		}
 	}
 	log := newLogger(text.PlainWriter{To: std.Err}, level, c.LogFormat)
+	c.Run.given = given(parsed)
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	err = parsed.Run(std, log)
 	var exit terminal.ExitCode
@@ -128,6 +131,55 @@ func adviceOn(err error) string {
 		return "\n`ringmaster run` stores them where the server has JetStream; `--decision-log FILE` logs them to a file."
 	}
 	return ""
+}
+
+// usageOf says what is wrong with the command line or the environment: of a word that is none of those that a flag
+// takes, where it comes from too.
+func usageOf(err error, args []string) string {
+	var wrong *kong.ParseError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	for _, flag := range wrong.Context.Flags() {
+		if !strings.HasPrefix(err.Error(), "--"+flag.Name+" must be one of ") {
+			continue
+		}
+		words := strings.Join(flag.EnumSlice(), ", ")
+		if env, text := fromEnvironment(flag); env != "" && !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--"+flag.Name) }) {
+			return fmt.Sprintf("%s=%s: want one of %s", env, text, words)
+		}
+		_, got, _ := strings.Cut(err.Error(), " but got ")
+		return fmt.Sprintf("--%s %s: want one of %s", flag.Name, got, words)
+	}
+	return err.Error()
+}
+
+// fromEnvironment is the variable that a flag's value comes from if the command line has none, and its text; "" for
+// none.
+func fromEnvironment(flag *kong.Flag) (name, text string) {
+	for _, env := range flag.Tag.Envs {
+		if text, ok := os.LookupEnv(env); ok {
+			return env, text
+		}
+	}
+	return "", ""
+}
+
+// given are the flags that have a value by the command line or the environment, as attributes of a log record, with
+// passwords in addresses masked.
+func given(parsed *kong.Context) (attrs []any) {
+	for _, flag := range parsed.Flags() {
+		env, _ := fromEnvironment(flag)
+		if env == "" && !slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag }) {
+			continue
+		}
+		value := fmt.Sprint(flag.Target.Interface())
+		if strings.Contains(value, "://") {
+			value = withoutPasswords(value)
+		}
+		attrs = append(attrs, slog.String(strings.ReplaceAll(flag.Name, "-", "_"), value))
+	}
+	return attrs
 }
 
 // whereHelpIs points whoever got a usage wrong to the help of the command that was meant.

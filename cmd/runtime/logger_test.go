@@ -42,6 +42,7 @@ func TestAJSONLogIsJSONOnly(t *testing.T) {
 		}
 		return all
 	}
+	t.Setenv("RINGMASTER_RATE", "100")
 	ctx, cancel := context.WithCancel(t.Context())
 	addr := freeAddr(t)
 	go func() {
@@ -55,7 +56,7 @@ func TestAJSONLogIsJSONOnly(t *testing.T) {
 			}
 		}
 	}()
-	got := ringmaster(t, ctx, "", "--log-format", "json", "run", "--decide-only", "--listen", freeAddr(t), "--store", t.TempDir(), "--worker", "w9", "--http", addr)
+	got := ringmaster(t, ctx, "", "--log-format", "json", "run", "--decide-only", "--listen", freeAddr(t), "--store", t.TempDir(), "--worker", "w9", "--http", addr, "--otlp-endpoint", "http://user:secret@127.0.0.1:9")
 	if got.code != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -73,6 +74,16 @@ func TestAJSONLogIsJSONOnly(t *testing.T) {
 			t.Errorf("the start does not tell the %s: %v", key, start)
 		}
 	}
+	want := map[string]any{"log_format": "json", "decide_only": "true", "worker": "w9", "http": addr, "rate": "100", "otlp_endpoint": "http://user:xxxxx@127.0.0.1:9"}
+	has, _ := start["given"].(map[string]any)
+	for key, value := range want {
+		if has[key] != value {
+			t.Errorf("the start tells of the flag %s: %v, want %v", key, has[key], value)
+		}
+	}
+	if has["drain"] != nil {
+		t.Error("the start tells of a flag that nobody gave")
+	}
 	if stop["took"] == nil || stop["decisions"] == nil {
 		t.Errorf("the stop tells %v", stop)
 	}
@@ -80,5 +91,18 @@ func TestAJSONLogIsJSONOnly(t *testing.T) {
 	got = ringmaster(t, t.Context(), "", "--log-format", "json", "run", "--decide-only", "--http", "0.0.0.0:0")
 	if all := records(got.err); got.code != 1 || len(all) != 1 || all[0]["level"] != "ERROR" || all[0]["exit_code"] != 1.0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A word that a flag does not take is answered with those that it takes, and where it came from.
+func TestAWrongWordIsTracedToTheEnvironment(t *testing.T) {
+	t.Setenv("RINGMASTER_MODE", "turbo")
+	for want, args := range map[string][]string{
+		"ringmaster: RINGMASTER_MODE=turbo: want one of wave, lease, auto\n": {"run"},
+		"ringmaster: --mode \"fast\": want one of wave, lease, auto\n":       {"run", "--mode", "fast"},
+	} {
+		if got := ringmaster(t, t.Context(), "", args...); got.code != 2 || !strings.HasPrefix(got.err, want) {
+			t.Errorf("%+v, want %s", got, want)
+		}
 	}
 }

@@ -60,6 +60,8 @@ type runCmd struct {
 	Memory      option.Memory `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
 	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
+
+	given []any // flags, for the log
 }
 
 // keepDone are the values of --done-stream.

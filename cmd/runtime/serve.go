@@ -38,7 +38,7 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 // logStart tells in one event what serves, and how.
 func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, seen *oversight.Oversight, log *slog.Logger) {
 	event := log.With("version", version, "pid", os.Getpid(), "incarnation", node.Conn().Incarnation(), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
-		"device", node.DeviceName(), "policy", c.Policy.Name, "autotuner", c.Tuner.Mode, "decision_log", c.DecisionLog.File, "http", seen.Addr(), "traces", c.Collector != "")
+		"device", node.DeviceName(), "policy", c.Policy.Name, "autotuner", c.Tuner.Mode, "decision_log", c.DecisionLog.File, "http", seen.Addr(), "traces", c.Collector != "", slog.Group("given", c.given...))
 	if device == nil {
 		event.Info("serving: decides, executes nothing; stop with SIGTERM")
 		return
