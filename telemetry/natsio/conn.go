@@ -61,7 +61,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	if !c.nc.IsConnected() {
-		c.events.notYetConnected(c.nc)
+		c.notYetConnected()
 	}
 	return c, nil
 }

@@ -260,7 +260,10 @@ func TestARefusedLoginIsNamed(t *testing.T) {
 	c, err := Connect(cfg)
 	must(t, err)
 	t.Cleanup(func() { c.Close(); <-c.Closed() })
-	lines.wait(t, "refuses this login")
+	first := receive(t, lines.lines) // and not that no server answers
+	if !strings.Contains(first, "refuses this login") || !strings.Contains(first, "nats=nats://w:xxxxx@") {
+		t.Errorf("%s", first)
+	}
 	if err := c.LoginRefused(); !errors.Is(err, ErrLogin) {
 		t.Errorf("%v, want ErrLogin", err)
 	}

@@ -99,9 +99,12 @@ func (e *events) mark(err error) time.Duration {
 	return held
 }
 
-func (e *events) notYetConnected(nc *nats.Conn) {
-	e.mark(nc.LastError())
-	e.log.Warn("no NATS server answers yet; trying again", "servers", len(nc.Servers())) // their URLs may hold passwords
+// notYetConnected hears that the first attempt to connect failed. A login that is refused is told by the next attempt.
+func (c *Conn) notYetConnected() {
+	c.events.mark(c.nc.LastError())
+	if loginError(c.nc.LastError()) == nil {
+		c.events.log.Warn("no NATS server answers yet; trying again", "nats", c.Servers())
+	}
 }
 
 // loginError says why a server that answers does not let this user in, or this user the
@@ -142,7 +145,7 @@ func (c *Conn) attemptFailed(_ *nats.Conn, err error) {
 		c.events.mu.Lock()
 		c.events.lastErr = err
 		c.events.mu.Unlock()
-		c.complaints.Warn("NATS does not let this user in; trying again", "", "", "error", err)
+		c.complaints.Warn("NATS does not let this user in; trying again", "", "", "nats", c.Servers(), "error", err)
 		c.events.tell("", err)
 	}
 }

@@ -132,3 +132,24 @@ func TestNothingIsFollowedWithoutABook(t *testing.T) {
 		t.Errorf("%v allocations where nothing is followed", n)
 	}
 }
+
+// BenchmarkFollow is what a record and its decision cost beside everything else.
+func BenchmarkFollow(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		book  *Book
+		every int // so many records have one that is traced
+	}{{"off", nil, 100}, {"sampled1in100", NewBook(func(Span) {}), 100}, {"all", NewBook(func(Span) {}), 1}} {
+		b.Run(c.name, func(b *testing.B) {
+			h, r, at := telemetry.Header{Incarnation: 7}, telemetry.Recommendation{AnsweredIncarnation: 7}, time.Now()
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				h.Seq, r.AnsweredSeq = uint64(i), uint64(i)
+				if i%c.every == 0 {
+					c.book.Heard("worker", "queue", &h, parent, at)
+				}
+				c.book.Decided("worker", "queue", &r)
+			}
+		})
+	}
+}
