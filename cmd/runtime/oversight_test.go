@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -119,4 +122,46 @@ func freeAddr(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// Beyond loopback a client shows a certificate of the authority that was named, or is let nowhere.
+func TestMetricsAreForClientsWithACertificate(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	cert, key := ours.issue("localhost", time.Hour)
+	flags := option.HTTP{Addr: "0.0.0.0:0", Cert: cert, Key: key, ClientCA: ours.file}
+	seen, err := oversight.Begin(oversight.Config{HTTP: flags.Config(quietLog), Queues: 10, Log: quietLog})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Close()
+	_, port, err := net.SplitHostPort(seen.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(ours.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(text)
+	for who, a := range map[string]*authority{"a client of the authority": ours, "a client of another": theirs, "a client without": nil} {
+		cfg := &tls.Config{RootCAs: trusted}
+		if a != nil {
+			cert, key := a.issue("client", time.Hour)
+			pair, err := tls.LoadX509KeyPair(cert, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Whatever the server says that it asks for: a stranger tries what it has.
+			cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		}
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
+		answer, err := client.Get("https://localhost:" + port + "/metrics")
+		if err == nil {
+			answer.Body.Close()
+		}
+		if let := err == nil && answer.StatusCode == http.StatusOK; let != (a == ours) {
+			t.Errorf("%s: %v, %v", who, answer, err)
+		}
+	}
 }
