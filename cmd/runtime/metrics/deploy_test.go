@@ -93,3 +93,20 @@ func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
 	}
 	promtool(t, "", "check", "rules", file)
 }
+
+func TestTheManualNamesMetricsThatThereAre(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := scrape(t, metricsOf(1, func() worker.Reading { return busy(3) }))
+	names := regexp.MustCompile("`(ringmaster_[a-z_]+)`").FindAllStringSubmatch(string(text), -1)
+	for _, name := range names {
+		if !strings.Contains(known, "\n# TYPE "+name[1]+" ") {
+			t.Errorf("nobody serves %s, which docs/operating.md names", name[1])
+		}
+	}
+	if len(names) < 10 {
+		t.Errorf("%d names", len(names))
+	}
+}
