@@ -144,6 +144,7 @@ func (q *queue) launched(now time.Time, l *telemetry.Launch) {
 	if l.Executed > 0 {
 		q.progress = now
 	}
+	q.length -= uint32(min(uint64(q.length), l.Executed)) // the next decision says anew what waits; without more work there is none
 	q.launchAt = now
 	q.launch.Geometry, q.launch.ElapsedNs, q.launch.Executed = l.Applied, l.ElapsedNs, l.Executed
 	q.launch.Mode = l.Mode.String()

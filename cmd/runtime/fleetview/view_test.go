@@ -54,7 +54,7 @@ func TestAQueueIsWrongInTheWorstWayThatHolds(t *testing.T) {
 	v.Telemetry(after(5), "w", "q", launch)
 	v.Recommendation(after(7), "w", "q", by, advice(1, 300))
 	v.Recommendation(after(9.9), "w", "q", by, advice(1, 300))
-	wants(after(10), Waiting, "300 slots waiting, none executed for 5 s")
+	wants(after(10), Waiting, "290 slots waiting, none executed for 5 s")
 	v.Rejected(after(10), "w", "q", &telemetry.Rejected{Reason: "rate_limited", Suppressed: 2})
 	wants(after(10), Waiting, "")
 	v.Telemetry(after(10), "w", "q", launch)
@@ -74,6 +74,19 @@ func TestAQueueIsWrongInTheWorstWayThatHolds(t *testing.T) {
 	wants(after(200), OK, "")
 	if s := v.Look(after(200)); len(s.Events) < 6 || !strings.HasPrefix(s.Events[len(s.Events)-1].Text, "is right again, was: EXPIRED") {
 		t.Errorf("events %+v", s.Events)
+	}
+}
+
+// A worker decides when work comes, and not again when it is done.
+func TestWhatALaunchHasExecutedWaitsNoMore(t *testing.T) {
+	v := New(began, Limits{})
+	v.Recommendation(after(1), "w", "q", by, advice(1, 300))
+	v.Telemetry(after(1), "w", "q", &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch}, Launch: telemetry.Launch{Executed: 300}})
+	long := advice(1, 300)
+	long.ValidForMs = 60_000
+	v.Recommendation(after(2), "w", "q", by, long)
+	if q := only(t, v, after(20)); q.State != OK || q.Length != 0 {
+		t.Errorf("%v: %s, %d slots", q.State, q.Why, q.Length)
 	}
 }
 

@@ -2,9 +2,7 @@ package top
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
-	"time"
 
 	"ringmaster/cmd/runtime/fleetview"
 	"ringmaster/cmd/runtime/text"
@@ -16,18 +14,18 @@ type queueRow = fleetview.Queue
 var queueColumns = []column[queueRow]{
 	{title: "STATE", wide: 9, cell: func(q *queueRow) string { return q.State.String() }, paint: func(q *queueRow) paint { return paintOf(q.State) }},
 	{title: "QUEUE", wide: 14, grows: 40, cell: queueLabel},
-	{title: "LENGTH", wide: 7, right: true, rank: 1, cell: func(q *queueRow) string { return number(figure(q.Length)) }},
-	{title: "RECORD/s", wide: 8, right: true, rank: 5, cell: func(q *queueRow) string { return number(q.Records) }},
-	{title: "DECIDE/s", wide: 8, right: true, rank: 6, cell: func(q *queueRow) string { return number(q.Decides) }},
-	{title: "SLOT/s", wide: 6, right: true, rank: 1, cell: func(q *queueRow) string { return number(q.Slots) }},
-	{title: "BATCH/s", wide: 7, right: true, rank: 6, cell: func(q *queueRow) string { return number(q.Batches) }},
-	{title: "WAIT", wide: 7, right: true, rank: 3, cell: func(q *queueRow) string { return span(q.Wait) }},
-	{title: "ANSWER99", wide: 8, right: true, rank: 4, cell: func(q *queueRow) string { return span(q.Answer99) }},
-	{title: "DONE50", wide: 7, right: true, rank: 7, cell: func(q *queueRow) string { return span(q.Done50) }},
-	{title: "DONE99", wide: 7, right: true, rank: 3, cell: func(q *queueRow) string { return span(q.Done99) }},
-	{title: "STORED", wide: 6, right: true, rank: 4, cell: func(q *queueRow) string { return number(q.Stored) }},
-	{title: "REFUSE/s", wide: 8, right: true, rank: 4, cell: func(q *queueRow) string { return number(q.Refused) }},
-	{title: "AGE", wide: 6, right: true, rank: 2, cell: func(q *queueRow) string { return ago(q.Age) }, paint: func(q *queueRow) paint {
+	{title: "LENGTH", wide: 7, right: true, rank: 1, cell: func(q *queueRow) string { return figure(q.Length).Number() }},
+	{title: "RECORD/s", wide: 8, right: true, rank: 5, cell: func(q *queueRow) string { return q.Records.Number() }},
+	{title: "DECIDE/s", wide: 8, right: true, rank: 6, cell: func(q *queueRow) string { return q.Decides.Number() }},
+	{title: "SLOT/s", wide: 6, right: true, rank: 1, cell: func(q *queueRow) string { return q.Slots.Number() }},
+	{title: "BATCH/s", wide: 7, right: true, rank: 6, cell: func(q *queueRow) string { return q.Batches.Number() }},
+	{title: "WAIT", wide: 7, right: true, rank: 3, cell: func(q *queueRow) string { return q.Wait.Span() }},
+	{title: "ANSWER99", wide: 8, right: true, rank: 4, cell: func(q *queueRow) string { return q.Answer99.Span() }},
+	{title: "DONE50", wide: 7, right: true, rank: 7, cell: func(q *queueRow) string { return q.Done50.Span() }},
+	{title: "DONE99", wide: 7, right: true, rank: 3, cell: func(q *queueRow) string { return q.Done99.Span() }},
+	{title: "STORED", wide: 6, right: true, rank: 4, cell: func(q *queueRow) string { return q.Stored.Number() }},
+	{title: "REFUSE/s", wide: 8, right: true, rank: 4, cell: func(q *queueRow) string { return q.Refused.Number() }},
+	{title: "AGE", wide: 6, right: true, rank: 2, cell: func(q *queueRow) string { return q.Age.Ago() }, paint: func(q *queueRow) paint {
 		if q.State == fleetview.Lapsed {
 			return alarm
 		}
@@ -54,7 +52,7 @@ func expiry(q *queueRow) string {
 	case q.Left.Value <= 0:
 		return "expired"
 	}
-	return ago(q.Left)
+	return q.Left.Ago()
 }
 
 // order is how rows are sorted. Rows that are equal by it are sorted by their names.
@@ -100,11 +98,11 @@ var workerColumns = []column[workerRow]{
 		}
 		return plain
 	}},
-	{title: "BUSY", wide: 5, right: true, rank: 2, cell: func(w *workerRow) string { return share(w.Busy) }},
-	{title: "LAUNCH/s", wide: 8, right: true, rank: 3, cell: func(w *workerRow) string { return number(w.Launches) }},
-	{title: "FAIL/s", wide: 6, right: true, rank: 4, cell: func(w *workerRow) string { return number(w.Failures) }},
-	{title: "SLOT/s", wide: 6, right: true, rank: 3, cell: func(w *workerRow) string { return number(w.Slots) }},
-	{title: "HEARD", wide: 6, right: true, rank: 2, cell: func(w *workerRow) string { return ago(w.Age) }},
+	{title: "BUSY", wide: 5, right: true, rank: 2, cell: func(w *workerRow) string { return w.Busy.Share() }},
+	{title: "LAUNCH/s", wide: 8, right: true, rank: 3, cell: func(w *workerRow) string { return w.Launches.Number() }},
+	{title: "FAIL/s", wide: 6, right: true, rank: 4, cell: func(w *workerRow) string { return w.Failures.Number() }},
+	{title: "SLOT/s", wide: 6, right: true, rank: 3, cell: func(w *workerRow) string { return w.Slots.Number() }},
+	{title: "HEARD", wide: 6, right: true, rank: 2, cell: func(w *workerRow) string { return w.Age.Ago() }},
 	{title: "DECIDED BY", wide: 14, grows: 30, rank: 5, cell: func(w *workerRow) string { return w.DecidedBy }},
 	{title: "DEVICE", wide: 20, cell: device, paint: func(w *workerRow) paint { return paintOf(w.State) }},
 }
@@ -127,40 +125,15 @@ var runtimeColumns = []column[runtimeRow]{
 	{title: "RUNTIME", wide: 14, grows: 40, cell: func(r *runtimeRow) string { return r.Process }},
 	{title: "ROLE", wide: 12, rank: 2, cell: func(r *runtimeRow) string { return r.Role }},
 	{title: "QUEUES", wide: 6, right: true, rank: 1, cell: func(r *runtimeRow) string { return text.Grouped(r.Queues) }},
-	{title: "RECORD/s", wide: 8, right: true, rank: 3, cell: func(r *runtimeRow) string { return number(r.Records) }},
-	{title: "DECIDE/s", wide: 8, right: true, rank: 3, cell: func(r *runtimeRow) string { return number(r.Decides) }},
-	{title: "REFUSE/s", wide: 8, right: true, rank: 3, cell: func(r *runtimeRow) string { return number(r.Refused) }},
+	{title: "RECORD/s", wide: 8, right: true, rank: 3, cell: func(r *runtimeRow) string { return r.Records.Number() }},
+	{title: "DECIDE/s", wide: 8, right: true, rank: 3, cell: func(r *runtimeRow) string { return r.Decides.Number() }},
+	{title: "REFUSE/s", wide: 8, right: true, rank: 3, cell: func(r *runtimeRow) string { return r.Refused.Number() }},
 	{title: "VERSION", wide: 8, rank: 4, cell: func(r *runtimeRow) string { return r.Version }},
 	{title: "", wide: 10, cell: func(r *runtimeRow) string { return r.Why }, paint: func(r *runtimeRow) paint { return paintOf(r.State) }},
 }
 
 // figure is a whole number that is known.
 func figure(n uint32) fleetview.Figure { return fleetview.Figure{Value: float64(n), Known: true} }
-
-// span is a time in seconds, in three digits.
-func span(f fleetview.Figure) string {
-	if !f.Known {
-		return "-"
-	}
-	return fleetview.Short(seconds(f))
-}
-
-// ago is a time that has passed, in seconds.
-func ago(f fleetview.Figure) string {
-	if !f.Known {
-		return "-"
-	}
-	return fleetview.Ago(seconds(f))
-}
-
-func seconds(f fleetview.Figure) time.Duration { return time.Duration(f.Value * float64(time.Second)) }
-
-func share(f fleetview.Figure) string {
-	if !f.Known {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f %%", 100*f.Value)
-}
 
 // squeeze is a band in fewer letters. Of the letters that share a place the one that says that something was wrong
 // is kept, else the newest.

@@ -20,17 +20,17 @@ func (s *screen) page() []string {
 		lines = append(lines, dim.on(pad(name, 10, false))+" "+clean(fmt.Sprintf(format, args...)))
 	}
 	row("plan", "%s", planText(q))
-	row("decision", "%d, %s ago, %s", q.Decision, ago(q.Age), holds(q))
-	row("load", "%s waiting, drains in %s; %s records/s, %s decisions/s", text.Plural(uint64(q.Length), "slot"), span(q.Wait), number(q.Records), number(q.Decides))
+	row("decision", "%d, %s ago, %s", q.Decision, q.Age.Ago(), holds(q))
+	row("load", "%s waiting, drains in %s; %s records/s, %s decisions/s", text.Plural(uint64(q.Length), "slot"), q.Wait.Span(), q.Records.Number(), q.Decides.Number())
 	if d.Publisher != 0 {
-		row("publisher", "%016x, last heard %s ago%s", d.Publisher, ago(d.ReportedAge), targetText(d.TargetMs))
+		row("publisher", "%016x, last heard %s ago%s", d.Publisher, d.ReportedAge.Ago(), targetText(d.TargetMs))
 	}
-	row("answers", "p50 %s, p99 %s from a record's sending to its recommendation here", span(q.Answer50), span(q.Answer99))
+	row("answers", "p50 %s, p99 %s from a record's sending to its recommendation here", q.Answer50.Span(), q.Answer99.Span())
 	row("work", "%s batches/s, %s slots/s, %s stored; submission to done p50 %s, p99 %s",
-		number(q.Batches), number(q.Slots), number(q.Stored), span(q.Done50), span(q.Done99))
+		q.Batches.Number(), q.Slots.Number(), q.Stored.Number(), q.Done50.Span(), q.Done99.Span())
 	if d.Launched != nil {
 		row("launch", "%s by %s, %s slots in %s, %s ago%s", d.Applied, d.Launched.Kernel, text.Grouped(d.Launched.Executed),
-			fleetview.Short(time.Duration(min(d.Launched.ElapsedNs, 1<<62))), ago(d.LaunchAge), notApplied(d.Launched.NotApplied))
+			fleetview.Short(time.Duration(min(d.Launched.ElapsedNs, 1<<62))), d.LaunchAge.Ago(), notApplied(d.Launched.NotApplied))
 	}
 	if q.Refusals > 0 {
 		row("refused", "%s since the start of this view (%s); the last: %s", text.Grouped(q.Refusals), reasonCounts(d.RefusedBy), d.LastRefusal)
@@ -81,7 +81,7 @@ func holds(q *queueRow) string {
 	if !q.Left.Known || q.Left.Value <= 0 {
 		return "no longer valid"
 	}
-	return "valid for another " + ago(q.Left)
+	return "valid for another " + q.Left.Ago()
 }
 
 func targetText(ms uint32) string {

@@ -1,14 +1,10 @@
 package top
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
-
-	"ringmaster/cmd/runtime/fleetview"
-	"ringmaster/cmd/runtime/text"
 )
 
 // column is one column of a table of rows R.
@@ -117,25 +113,4 @@ func clean(s string) string {
 		}
 	}
 	return s
-}
-
-// number is a figure in at most seven characters: 12.5, 1,234, 45.6k, 1.23M; a dash where it is unknown.
-func number(f fleetview.Figure) string {
-	v := f.Value
-	switch {
-	case !f.Known:
-		return "-"
-	case v == 0:
-		return "0"
-	case v < 9.95:
-		return fmt.Sprintf("%.1f", v)
-	case v < 9999.5:
-		return text.Grouped(int64(v + .5))
-	}
-	for _, unit := range "kMGT" {
-		if v /= 1000; v < 999.5 || unit == 'T' {
-			return fmt.Sprintf("%.3g%c", v, unit)
-		}
-	}
-	return ""
 }
