@@ -89,17 +89,19 @@ func (v *View) Look(now time.Time) Snapshot {
 	s.Queues = make([]Queue, 0, len(v.queues))
 	wrong, queues := make(map[string]int), make(map[string]int)
 	for _, q := range v.queues {
-		row := v.row(now, q)
-		queues[q.worker]++
-		if row.State.Wrong() {
-			wrong[q.worker]++
-		}
-		v.turned(now, q.worker+"."+q.name, &q.bad, row.State, row.Why)
-		s.Queues = append(s.Queues, row)
+		s.Queues = append(s.Queues, v.row(now, q))
 	}
 	slices.SortFunc(s.Queues, func(a, b Queue) int {
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
 	})
+	for i := range s.Queues { // in order, so that the events of one look have one too
+		row := &s.Queues[i]
+		queues[row.Worker]++
+		if row.State.Wrong() {
+			wrong[row.Worker]++
+		}
+		v.turned(now, row.Worker+"."+row.Queue, &v.queues[queueName{row.Worker, row.Queue}].bad, row.State, row.Why)
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.workers)) {
 		w := v.workers[name]
 		row := v.workerRow(now, w)
@@ -107,7 +109,8 @@ func (v *View) Look(now time.Time) Snapshot {
 		v.turned(now, name, &w.bad, row.State, row.Why)
 		s.Workers = append(s.Workers, row)
 	}
-	for _, r := range v.runtimes {
+	for _, id := range slices.Sorted(maps.Keys(v.runtimes)) {
+		r := v.runtimes[id]
 		row := r.row(now)
 		v.turned(now, row.Process, &r.bad, row.State, row.Why)
 		s.Runtimes = append(s.Runtimes, row)

@@ -134,7 +134,8 @@ func Test200QueuesOnATerminalOf80By24(t *testing.T) {
 	u.types("enter", "r", "s", "s", "s", "s", "s", "s") // whatever the order
 	u.sees("with /-04")
 	u.types("esc")
-	u.sees("gpu0.queue-0")
+	u.sees("by refused")
+	u.missing("with /")
 	u.types("2")
 	u.sees("NVIDIA H200", "no runtime has answered")
 	u.types("3")
