@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/explain"
+	"ringmaster/cmd/runtime/explain/ask"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
-	"ringmaster/telemetry/natsio/decided"
 )
 
 // explainCmd says why a queue's plan is as it is.
@@ -57,7 +56,7 @@ func (c *explainCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logg
 		}
 		told := uint64(0)
 		for {
-			e, err := c.explain(ctx, conn, worker, queue)
+			e, err := c.ask(ctx, conn, worker, queue)
 			if err != nil {
 				return err
 			}
@@ -152,66 +151,9 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// explain reads what is known of a queue.
-func (c *explainCmd) explain(ctx context.Context, conn *natsio.Conn, worker, queue string) (explain.Explanation, error) {
+// ask asks once.
+func (c *explainCmd) ask(ctx context.Context, conn *natsio.Conn, worker, queue string) (explain.Explanation, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	var all []explain.Decision
-	damaged := 0
-	err := decided.ReadQueue(ctx, conn, worker, queue, func(m decided.Message) error {
-		if m.Err != nil {
-			damaged++
-			return nil
-		}
-		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
-		if err != nil {
-			damaged++
-			return nil
-		}
-		if c.At == 0 || m.Stored.Recommendation.Decision <= c.At {
-			all = append(all, explain.Decision{Sequence: m.Sequence, At: m.At, Recommendation: &m.Stored.Recommendation, Decided: d})
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return explain.Explanation{}, err
-	case len(all) == 0 && damaged > 0:
-		return explain.Explanation{}, fmt.Errorf("none of %s for %s.%s can be read by this version (%s)", text.Plural(uint64(damaged), "decision"), worker, queue, version)
-	case len(all) == 0 || c.At != 0 && all[len(all)-1].Recommendation.Decision != c.At:
-		return explain.Explanation{}, fmt.Errorf("decision %d of %s.%s is not kept%s", c.At, worker, queue, kept(all))
-	}
-	var heard explain.Heard
-	if c.At == 0 {
-		heard = c.heard(ctx, conn, worker, queue)
-	}
-	return explain.Of(time.Now(), worker, queue, all, heard), nil
-}
-
-func kept(all []explain.Decision) string {
-	if len(all) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": the newest before it is %d", all[len(all)-1].Recommendation.Decision)
-}
-
-// heard asks what is known beside the decisions; what may not be asked is not known.
-func (c *explainCmd) heard(ctx context.Context, conn *natsio.Conn, worker, queue string) (h explain.Heard) {
-	is := func(b bool) *bool { return &b }
-	switch _, _, err := client.Snapshot(ctx, conn, worker, queue); {
-	case err == nil:
-		h.Decided = is(true)
-	case errors.Is(err, natsio.ErrNoRuntime), errors.Is(err, natsio.ErrNoRecommendation):
-		h.Decided = is(false)
-	}
-	if counts, err := client.StoredBatches(ctx, conn); err == nil {
-		n := uint64(0)
-		for _, q := range counts {
-			if q.Worker == worker && q.Queue == queue {
-				n = q.Messages
-			}
-		}
-		h.Stored = &n
-	}
-	return h
+	return ask.Queue(ctx, conn, worker, queue, c.At)
 }

@@ -82,6 +82,17 @@ func TestRunIsSeenFromOutside(t *testing.T) {
 			t.Fatalf("no decision is counted:\n%s", text)
 		}
 	}
+	for end := time.Now().Add(clientPatience); ; {
+		if _, text := get("/"); strings.Contains(text, `href="/queue/w7/q"`) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the queue is not on the page")
+		}
+	}
+	if code, text := get("/queue/w7/q"); code != 200 || !strings.Contains(text, "decision 1,") {
+		t.Errorf("%d %s", code, text)
+	}
 	n.signal(syscall.SIGTERM)
 	heard("STOPPING=1")
 	<-n.ended

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"ringmaster/cmd/runtime/health"
 	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/otlp"
+	"ringmaster/cmd/runtime/page"
 	"ringmaster/cmd/runtime/systemd"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/telemetry/natsio"
@@ -36,6 +38,8 @@ type Oversight struct {
 	cfg     Config
 	spans   *otlp.Exporter // nil: nothing is traced
 	read    atomic.Pointer[func() worker.Reading]
+	pages   atomic.Pointer[page.Handler] // nil: nobody is served yet
+	viewer  *viewer
 	log     *slog.Logger
 }
 
@@ -51,7 +55,7 @@ func Begin(cfg Config) (*Oversight, error) {
 		shown.Disk = func() (free, all uint64, err error) { return diskSpace(cfg.Store) }
 	}
 	o.metrics = metrics.New(shown)
-	cfg.HTTP.Metrics, cfg.HTTP.Live, cfg.HTTP.Ready = o.metrics.Handler(), o.live, o.ready
+	cfg.HTTP.Metrics, cfg.HTTP.Live, cfg.HTTP.Ready, cfg.HTTP.Other = o.metrics.Handler(), o.live, o.ready, http.HandlerFunc(o.page)
 	var err error
 	o.server, err = admin.Start(cfg.HTTP)
 	return o, err
@@ -112,6 +116,10 @@ func (o *Oversight) Serving(ctx context.Context, node *worker.Node) {
 	if o.metrics != nil {
 		o.metrics.Attach(read)
 	}
+	if o.server != nil {
+		o.viewer = &viewer{conn: node.Conn(), log: o.log}
+		o.pages.Store(page.New(page.Config{Source: o.viewer, Explain: o.viewer.explain, Bus: node.Conn().Servers(), Log: o.log}))
+	}
 	o.notify(systemd.Ready, systemd.Status("serves"))
 	if period := systemd.WatchdogPeriod(); period > 0 {
 		go o.feed(ctx, period)
@@ -134,8 +142,23 @@ func (o *Oversight) feed(ctx context.Context, period time.Duration) {
 	}
 }
 
-// Stopping tells that the node drains.
-func (o *Oversight) Stopping() { o.notify(systemd.Stopping, systemd.Status("drains")) }
+// page serves the live view.
+func (o *Oversight) page(w http.ResponseWriter, r *http.Request) {
+	if pages := o.pages.Load(); pages != nil {
+		pages.ServeHTTP(w, r)
+		return
+	}
+	http.Error(w, "nobody is served yet, or no more; /readyz says why", http.StatusServiceUnavailable)
+}
+
+// Stopping tells that the node drains, and ends the live view, whose connection goes with the node.
+func (o *Oversight) Stopping() {
+	if pages := o.pages.Swap(nil); pages != nil {
+		pages.Close()
+		o.viewer.close()
+	}
+	o.notify(systemd.Stopping, systemd.Status("drains"))
+}
 
 func (o *Oversight) notify(states ...string) {
 	if err := systemd.Notify(states...); err != nil {
