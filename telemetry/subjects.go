@@ -106,6 +106,9 @@ func (s Subjects) Root() string {
 	return s.Prefix
 }
 
+// Shadow are the subjects of who decides beside those that act, from what comes on these.
+func (s Subjects) Shadow() Subjects { return Subjects{Prefix: s.Root() + ".shadow"} }
+
 // Store begins the names of the streams and buckets, which hold no dots. Version 1 is not
 // part of it, so that the default prefix gives RINGMASTER.
 func (s Subjects) Store() string {

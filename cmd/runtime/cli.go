@@ -35,6 +35,7 @@ type cli struct {
 	Top     topCmd     `cmd:"" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
 	Explain explainCmd `cmd:"" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
 	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, or explain one decision."`
+	Shadow  shadowCmd  `cmd:"" help:"Compare what engines launch with what a run --shadow recommends."`
 	Audit   auditCmd   `cmd:"" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
 	Exec    execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
 	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`

@@ -15,6 +15,7 @@ import (
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/policyfile"
+	"ringmaster/cmd/runtime/shadow"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/policy"
@@ -22,6 +23,9 @@ import (
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/decided"
 )
+
+// shadowCmd compares launches with advice that nobody follows.
+type shadowCmd = shadow.Command
 
 // replayCmd makes the decisions of a log again.
 type replayCmd struct {

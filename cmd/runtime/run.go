@@ -23,6 +23,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/embedded"
@@ -45,6 +46,7 @@ type runCmd struct {
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	Pools       []string      `name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
 	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
+	Shadow      bool          `help:"Decide for all workers beside whatever decides for them, on PREFIX.shadow, where nobody acts on it: from the telemetry and the launches that engines report on PREFIX. ringmaster shadow report compares the two."`
 	ExecuteOnly bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
 	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Insecure    bool          `name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
@@ -108,6 +110,9 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	}
 	bus := c.NATS.Config("ringmaster run", log)
 	bus.Replicas, bus.ReplyPrefixes = c.Replicas, c.ReplyPrefix
+	if c.Shadow {
+		bus.Shadowed, bus.Subjects = bus.Subjects, bus.Subjects.Shadow()
+	}
 	if !c.Given() {
 		server, closed, err := c.embedded(log)
 		if err != nil {
@@ -157,7 +162,11 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		NATS: bus, Policy: c.Policy.Config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
 		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
-	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
+	if c.Shadow {
+		cfg.Autotuner = session.Off // its looks would be launched by nobody
+	} else {
+		cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
+	}
 	if device == nil {
 		return cfg
 	}
@@ -187,6 +196,8 @@ func (c *runCmd) check() error {
 	switch {
 	case c.Worker != "" && !telemetry.ValidWorker(c.Worker):
 		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -, and not the word pool", c.Worker)
+	case c.Shadow && (c.ExecuteOnly || c.Window || len(c.Pools) > 0):
+		return errors.New("--shadow acts on nothing: --execute-only, --window and --pool are for processes that do")
 	case c.DecideOnly && c.ExecuteOnly:
 		return errors.New("--decide-only and --execute-only leave nothing to do; without either this process does both for its own worker")
 	case c.DecideOnly && len(c.Pools) > 0:
@@ -231,7 +242,7 @@ func (c *runCmd) busName() string {
 
 // device opens the GL device, or explains what to install and how to go on without one.
 func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
-	if c.DecideOnly {
+	if c.DecideOnly || c.Shadow {
 		return nil, nil
 	}
 	device, err := c.GL.Open(log)

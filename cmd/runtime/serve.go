@@ -39,6 +39,10 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, seen *oversight.Oversight, log *slog.Logger) {
 	event := log.With("version", version, "pid", os.Getpid(), "incarnation", node.Conn().Incarnation(), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
 		"device", node.DeviceName(), "policy", c.Policy.Name, "autotuner", c.Tuner.Mode, "decision_log", c.DecisionLog.File, "http", seen.Addr(), "traces", c.Collector != "", slog.Group("given", c.given...))
+	if c.Shadow {
+		event.Info("serving: decides in the shadow, and nobody acts on it; stop with SIGTERM", "heard", bus.Shadowed.Root())
+		return
+	}
 	if device == nil {
 		event.Info("serving: decides, executes nothing; stop with SIGTERM")
 		return

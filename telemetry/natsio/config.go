@@ -30,6 +30,10 @@ type Config struct {
 
 	// Subjects holds the prefix of all subjects.
 	Subjects telemetry.Subjects
+	// Shadowed, if it has a prefix, are the subjects whose telemetry and announcements Serve
+	// hears instead of its own. Nobody there is answered, and launches there follow other
+	// decisions than those made here.
+	Shadowed telemetry.Subjects
 	// Incarnation goes into the header of every record sent. Not zero. The
 	// actors of the same process must have the same one, because they know the
 	// echoes of their own reports by it.
@@ -53,6 +57,14 @@ type Config struct {
 
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger
+}
+
+// heard are the subjects of the telemetry that is taken in.
+func (c *Config) heard() telemetry.Subjects {
+	if c.Shadowed.Prefix != "" {
+		return c.Shadowed
+	}
+	return c.Subjects
 }
 
 // How a connection behaves.
@@ -100,6 +112,8 @@ func (c *Config) Validate() error {
 	}
 	demand(c.Subjects.Prefix == "" || telemetry.ValidPrefix(c.Subjects.Prefix),
 		"subject prefix %q is not tokens of [A-Za-z0-9_-] with dots between them", c.Subjects.Prefix)
+	demand(c.Shadowed.Prefix == "" || telemetry.ValidPrefix(c.Shadowed.Prefix) && c.Shadowed.Root() != c.Subjects.Root(),
+		"shadowed prefix %q is no prefix, or is the connection's own", c.Shadowed.Prefix)
 	demand(c.Incarnation != 0, "incarnation is 0")
 	demand(c.Encoding == telemetry.EncodingMap || c.Encoding == telemetry.EncodingArray, "encoding %d is unknown", c.Encoding)
 	demand(c.Replicas >= 0 && c.Replicas <= 5, "replicas %d: use 1 to 5, or 0 for 3 on a cluster of three or more servers, else 1", c.Replicas)

@@ -100,13 +100,13 @@ type Ingest struct {
 // subscriptions are made when one is there.
 func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 	in := &Ingest{conn: c, sink: sink, cfg: cfg}
-	s := c.cfg.Subjects
+	s, heard := c.cfg.Subjects, c.cfg.heard()
 	for _, to := range []struct {
 		subject string
 		handle  nats.MsgHandler
 	}{
-		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).take},
-		{s.Worker("*"), newIntake(in, announcements).take},
+		{heard.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).take},
+		{heard.Worker("*"), newIntake(in, announcements).take},
 		{s.Snapshot("*", "*"), in.snapshot},
 	} {
 		sub, err := c.nc.Subscribe(to.subject, to.handle)

@@ -29,7 +29,10 @@ func newIntake(in *Ingest, limit RateLimit) *intake {
 // take handles a message of the subscription.
 func (k *intake) take(m *nats.Msg) {
 	k.in.messages.Add(1)
-	class, worker, queue, err := k.in.conn.cfg.Subjects.Parse(m.Subject)
+	if k.shadows() {
+		m.Reply = "" // whoever reports there asks somebody else
+	}
+	class, worker, queue, err := k.in.conn.cfg.heard().Parse(m.Subject)
 	if err != nil {
 		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
 		return
@@ -95,6 +98,9 @@ var (
 	errOtherName = errors.New("the record names another queue than its subject")
 )
 
+// shadows says whether what comes is meant for others.
+func (k *intake) shadows() bool { return k.in.conn.cfg.Shadowed.Prefix != "" }
+
 // deliver hands the decoded record to the sink, or refuses it.
 func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queue string, at time.Time, reply string) {
 	if !class.Carries(k.record.Kind) {
@@ -112,6 +118,9 @@ func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queu
 			return
 		}
 		queue = named
+		if k.shadows() && k.record.Kind == telemetry.KindLaunch {
+			k.record.Launch.Decision = 0 // the number is somebody else's
+		}
 		k.trace(m, worker, queue, at)
 		err = k.in.sink.Ingest(worker, queue, &k.record, at, reply)
 	}

@@ -137,6 +137,9 @@ func (n *Node) serve(ctx context.Context, cfg *Config) (err error) {
 	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
 		return err
 	}
+	if cfg.NATS.Shadowed.Prefix != "" {
+		return nil // who looks for runtimes looks for those that act
+	}
 	n.service, err = n.conn.RegisterService(cfg.Version, map[string]string{"worker": cfg.Name, "device": n.DeviceName()},
 		func() any { return n.Status() })
 	return err
