@@ -94,6 +94,20 @@ func TestAJSONLogIsJSONOnly(t *testing.T) {
 	}
 }
 
+func TestWithoutAHomeTheStoreIsNamedOrRefused(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	if got := ringmaster(t, t.Context(), "", "run", "--decide-only", "--listen", freeAddr(t)); got.code != 1 || !strings.Contains(got.err, "name a directory with --store") {
+		t.Errorf("%+v", got)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	store := t.TempDir()
+	if got := ringmaster(t, ended, "", "run", "--decide-only", "--listen", freeAddr(t), "--store", store); got.code != 0 || !strings.Contains(got.err, "store="+store) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A word that a flag does not take is answered with those that it takes, and where it came from.
 func TestAWrongWordIsTracedToTheEnvironment(t *testing.T) {
 	t.Setenv("RINGMASTER_MODE", "turbo")

@@ -202,6 +202,8 @@ func (c *runCmd) check() error {
 		return errors.New("--decide-only and --execute-only leave nothing to do; without either this process does both for its own worker")
 	case c.DecideOnly && len(c.Pools) > 0:
 		return errors.New("--pool is for processes that execute work, and --decide-only executes none")
+	case !c.Given() && c.Store == "" && !option.HasStateDir():
+		return fmt.Errorf("neither $HOME nor $XDG_STATE_HOME is set, and work that has to outlive this process is not for %s: name a directory with --store, or a server with --nats", os.TempDir())
 	case c.HangAfter < 0:
 		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
 	case c.Drain < 0:

@@ -19,6 +19,12 @@ func CacheDir() string {
 	return filepath.Join(base, "ringmaster")
 }
 
+// HasStateDir says whether StateDir outlives the machine's next start: without a home it is in a temporary directory.
+func HasStateDir() bool {
+	_, err := os.UserHomeDir()
+	return err == nil || os.Getenv("XDG_STATE_HOME") != ""
+}
+
 // StateDir is where the command keeps what has to outlive it, under XDG rules.
 func StateDir() string {
 	if base := os.Getenv("XDG_STATE_HOME"); base != "" {
