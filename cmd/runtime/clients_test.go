@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,6 +38,7 @@ func TestClientsOfTheDocumentation(t *testing.T) {
 		}
 		publisher.terminate()
 	})
+	t.Run("a launcher reports what it launched", func(t *testing.T) { launcherReports(t, dir, s.url) })
 	t.Run("the program in go.md runs from another module", func(t *testing.T) {
 		if out := runDocumentedProgram(t, s.url); !strings.Contains(out, "answer to record 2: dense_frontier, ") {
 			t.Errorf("printed %q", out)
@@ -95,6 +97,35 @@ func publisherIsAnswered(t *testing.T, dir, url, queue string, l load, topology 
 	}
 	subscriber.terminate()
 	late.terminate()
+}
+
+// launcherReports has a publisher decided for, and compares what a launcher by those decisions says with what comes.
+func launcherReports(t *testing.T, dir, url string) {
+	cfg := natsio.DefaultConfig()
+	cfg.URL = url
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	came := make(chan telemetry.Launch, 64)
+	if _, err := conn.SubscribeLaunches("w3", "q", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { came <- *l }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
+	defer cancel()
+	if err := errors.Join(conn.WaitState(ctx, natsio.StateConnected), conn.Flush(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	launcher := startClient(t, dir, "launcher.mjs", "--server", url, "--worker", "w3", "--queue", "q", "--count", "1", "--slots", "100", "--elapsed-ns", "5000000000")
+	publisher := startClient(t, dir, "publisher.mjs", "--server", url, "--worker", "w3", "--queue", "q", "--period", "20")
+	said := launcher.object(`"launch"`)
+	got := <-came
+	if fmt.Sprint(said["decision"]) != fmt.Sprint(got.Decision) || got.Decision == 0 || got.Launch != 1 || got.Status != telemetry.LaunchOK ||
+		got.Applied != got.Recommended || got.Applied.WorkgroupSizeX == 0 || got.ElapsedNs != 5e9 || got.TimeSource != telemetry.TimeQuery || got.Executed != 100 {
+		t.Errorf("said %v, came %+v", said, got)
+	}
+	publisher.terminate()
 }
 
 // answer returns the plan that answers what a publisher printed.
