@@ -89,7 +89,9 @@ func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, re
 	if p.cfg.Owns != nil && !p.cfg.Owns(worker) {
 		return // another process does, and has answered
 	}
-	p.send(p.conn.cfg.Subjects.Recommend(worker, queue), r, replies, p.conn.cfg.Traces.Decided(worker, queue, r))
+	traced := p.conn.cfg.Traces.Decided(worker, queue, r)
+	traced.Counts()
+	p.send(p.conn.cfg.Subjects.Recommend(worker, queue), r, replies, traced.Traceparent())
 }
 
 // Report publishes a copy of a local launch report on the queue's telemetry subject.

@@ -84,28 +84,55 @@ func (b *Book) Heard(worker, name string, h *telemetry.Header, traceparent strin
 	}
 }
 
-// Decided ends a span "decide" if the decision answers a traced record, and returns the traceparent of what follows it;
-// "" if it is not traced.
-func (b *Book) Decided(worker, name string, r *telemetry.Recommendation) (traceparent string) {
+// Decision is a decision that answers a traced record.
+type Decision struct {
+	book   *Book
+	key    queue
+	own    decided
+	from   heard
+	answer telemetry.Recommendation
+}
+
+// Decided returns the decision as one that is traced, or nil if it answers no traced record. Until Counts is called,
+// another decision may answer the record in its place.
+func (b *Book) Decided(worker, name string, r *telemetry.Recommendation) *Decision {
 	if b.empty() || r.Heartbeat {
-		return ""
+		return nil
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	key := queue{worker, name}
 	from, ok := b.heard[key]
 	if !ok || from.incarnation != r.AnsweredIncarnation || from.seq > r.AnsweredSeq {
-		b.mu.Unlock()
+		return nil
+	}
+	return &Decision{b, key, decided{r.Decision, from.parent.child()}, from, *r}
+}
+
+// Traceparent is the context of what follows the decision, "" if it is nil.
+func (d *Decision) Traceparent() string {
+	if d == nil {
 		return ""
 	}
-	take(b, b.heard, key)
-	own := from.parent.child()
-	put(b, b.decided, key, decided{r.Decision, own})
+	return d.own.String()
+}
+
+// Counts ends the span "decide": the decision counts.
+func (d *Decision) Counts() {
+	if d == nil {
+		return
+	}
+	b, r := d.book, &d.answer
+	b.mu.Lock()
+	if b.heard[d.key] == d.from { // and not a newer record
+		take(b, b.heard, d.key)
+	}
+	put(b, b.decided, d.key, d.own)
 	b.mu.Unlock()
 	b.export(Span{
-		Context: own, Parent: from.parent.Span, Name: "decide", Start: from.at, End: time.Now(), Error: r.Error,
-		Attributes: []Attribute{fact("worker", worker), fact("queue", name), fact("decision", r.Decision), fact("topology", r.Topology), fact("mode", r.LaunchMode)},
+		Context: d.own.Context, Parent: d.from.parent.Span, Name: "decide", Start: d.from.at, End: time.Now(), Error: r.Error,
+		Attributes: []Attribute{fact("worker", d.key.worker), fact("queue", d.key.name), fact("decision", r.Decision), fact("topology", r.Topology), fact("mode", r.LaunchMode)},
 	})
-	return own.String()
 }
 
 // Launched ends a span "launch" if the launch is the first of a traced decision.

@@ -62,15 +62,18 @@ func TestARecordIsFollowedToItsFirstLaunch(t *testing.T) {
 		{Decision: 8, AnsweredIncarnation: 9, AnsweredSeq: 3},
 		{Decision: 8, AnsweredIncarnation: 7, AnsweredSeq: 3, Heartbeat: true},
 	} {
-		if got := b.Decided("w", "q", &r); got != "" {
+		if got := b.Decided("w", "q", &r).Traceparent(); got != "" {
 			t.Errorf("%+v is traced: %s", r, got)
 		}
 	}
-	next, ok := Parse(b.Decided("w", "q", &telemetry.Recommendation{Decision: 9, AnsweredIncarnation: 7, AnsweredSeq: 4, Error: "no plan"}))
+	b.Decided("w", "q", &telemetry.Recommendation{Decision: 8, AnsweredIncarnation: 7, AnsweredSeq: 3}) // which the stream refuses
+	decision := b.Decided("w", "q", &telemetry.Recommendation{Decision: 9, AnsweredIncarnation: 7, AnsweredSeq: 4, Error: "no plan"})
+	decision.Counts()
+	next, ok := Parse(decision.Traceparent())
 	if !ok || next.Trace != from.Trace || next.Span == from.Span {
 		t.Fatalf("%v after %v", next, from)
 	}
-	if got := b.Decided("w", "q", &telemetry.Recommendation{Decision: 10, AnsweredIncarnation: 7, AnsweredSeq: 4}); got != "" {
+	if got := b.Decided("w", "q", &telemetry.Recommendation{Decision: 10, AnsweredIncarnation: 7, AnsweredSeq: 4}); got != nil {
 		t.Error("a record is answered twice")
 	}
 	b.Launched("w", "q", &telemetry.Launch{Launch: 1, Decision: 8})
@@ -125,7 +128,7 @@ func TestNothingIsFollowedWithoutABook(t *testing.T) {
 	b.Heard("w", "q", &telemetry.Header{}, parent, time.Now())
 	b.Launched("w", "q", &telemetry.Launch{})
 	b.Taken("w", "q", "b", parent, time.Now()).End("done", nil)
-	if b.Decided("w", "q", &telemetry.Recommendation{}) != "" || b.Done("w", "q", "b") != "" {
+	if b.Decided("w", "q", &telemetry.Recommendation{}).Traceparent() != "" || b.Done("w", "q", "b") != "" {
 		t.Error("something is traced")
 	}
 	if n := testing.AllocsPerRun(100, func() { b.Decided("w", "q", &telemetry.Recommendation{}) }); n != 0 {
@@ -148,7 +151,7 @@ func BenchmarkFollow(b *testing.B) {
 				if i%c.every == 0 {
 					c.book.Heard("worker", "queue", &h, parent, at)
 				}
-				c.book.Decided("worker", "queue", &r)
+				c.book.Decided("worker", "queue", &r).Counts()
 			}
 		})
 	}

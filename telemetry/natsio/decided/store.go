@@ -121,9 +121,9 @@ func (s *Store) Write(worker, queue string, expect uint64, r *telemetry.Recommen
 	header := s.conn.Header(subjects.Recommend(worker, queue))
 	m := nats.NewMsg(subjects.Decided(worker, queue))
 	m.Data = telemetry.Append(nil, s.conn.Encoding(), header, &own)
-	traceparent := s.conn.Traces().Decided(worker, queue, &own)
-	if traceparent != "" {
-		m.Header.Set(trace.Header, traceparent)
+	traced := s.conn.Traces().Decided(worker, queue, &own)
+	if traced != nil {
+		m.Header.Set(trace.Header, traced.Traceparent())
 	}
 	var answer []byte
 	if len(replies) > 0 {
@@ -134,10 +134,13 @@ func (s *Store) Write(worker, queue string, expect uint64, r *telemetry.Recommen
 	s.begin(func() {
 		sequence, how := s.write(m, expect)
 		s.count(how)
+		if how == telemetry.WrittenStored {
+			traced.Counts() // before a launch of it can be reported
+		}
 		done(sequence, how)
 		if how == telemetry.WrittenStored {
 			for _, to := range replies {
-				_ = s.conn.PublishTraced(to, "", answer, traceparent) // who asked asks again
+				_ = s.conn.PublishTraced(to, "", answer, traced.Traceparent()) // who asked asks again
 			}
 		}
 	}, func() {
