@@ -50,6 +50,7 @@ type outbox struct {
 	subjects map[string]bool  // that were reported on
 	session  uint64           // in which all that is kept was due; 0: none
 	stats    PublisherStats   // but Waiting
+	judge    judge
 }
 
 func newOutbox(takeOver bool) outbox {
@@ -73,7 +74,7 @@ func (o *outbox) put(k key, subject string, sentNs int64, r *telemetry.Record) e
 	if err := merge(&next.record, r, o.takeOver); err != nil {
 		return err
 	}
-	if err := judge(&next.record); err != nil {
+	if err := o.judge.take(&next.record); err != nil {
 		return err
 	}
 	if k.kind == telemetry.KindLaunch {
@@ -221,10 +222,17 @@ func fell(q, last *telemetry.Queue) bool {
 		q.Has.Has(telemetry.HasRequeueCount) && q.RequeueCount < last.RequeueCount
 }
 
-// judge fails as the receiver would.
-func judge(r *telemetry.Record) error {
-	var d telemetry.Decoder
-	var read telemetry.Record
-	d.Reset(telemetry.Append(nil, telemetry.EncodingArray, r.Header, r.Body()))
-	return d.Next(&read)
+// judge is a receiver of records. It is kept: a record has more than a kilobyte, and a publisher of many queues would
+// spend most of its time on making new ones.
+type judge struct {
+	payload []byte
+	decoder telemetry.Decoder
+	record  telemetry.Record
+}
+
+// take fails as a receiver would.
+func (j *judge) take(r *telemetry.Record) error {
+	j.payload = telemetry.Append(j.payload[:0], telemetry.EncodingArray, r.Header, r.Body())
+	j.decoder.Reset(j.payload)
+	return j.decoder.Next(&j.record)
 }
