@@ -112,6 +112,7 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	bus.Replicas, bus.ReplyPrefixes = c.Replicas, c.ReplyPrefix
 	if c.Shadow {
 		bus.Shadowed, bus.Subjects = bus.Subjects, bus.Subjects.Shadow()
+		c.Tuner.Mode = session.Off // nobody would launch what it wants to look at
 	}
 	if !c.Given() {
 		server, closed, err := c.embedded(log)
@@ -162,11 +163,7 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		NATS: bus, Policy: c.Policy.Config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
 		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
-	if c.Shadow {
-		cfg.Autotuner = session.Off // its looks would be launched by nobody
-	} else {
-		cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
-	}
+	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
 	if device == nil {
 		return cfg
 	}
