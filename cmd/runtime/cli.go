@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,31 +27,50 @@ import (
 type cli struct {
 	LogLevel  string `enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Lowest level that is logged: debug, info, warn or error. auto is info for run and warn for all others."`
 	LogFormat string `enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
+	Config    string `placeholder:"FILE" env:"RINGMASTER_CONFIG" help:"File of settings, as ringmaster config show lists them (default: config.toml under the user's configuration, or /etc/ringmaster/config.toml, if one is there)."`
 
-	Demo    demoCmd    `cmd:"" help:"Run the whole loop in one process, on recorded load."`
-	Run     runCmd     `cmd:"" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
-	Publish publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
-	Adapt   adaptCmd   `cmd:"" help:"Publish as queue records what an engine tells in its own format."`
-	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as text or as JSON lines."`
-	Top     topCmd     `cmd:"" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
-	Explain explainCmd `cmd:"" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
-	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, or explain one decision."`
-	Shadow  shadowCmd  `cmd:"" help:"Compare what engines launch with what a run --shadow recommends."`
-	Audit   auditCmd   `cmd:"" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
-	Exec    execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
-	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
-	Submit  submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
-	Cancel  cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
-	Work    workCmd    `cmd:"" help:"List, show, run again and remove batches that were set aside."`
-	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
-	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
-	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
-	Kernel  kernelCmd  `cmd:"" help:"List the kernels, or print the source of one."`
-	Auth    authCmd    `cmd:"" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
-	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
-	Version versionCmd `cmd:"" help:"Print version and build information."`
+	Demo     demoCmd    `cmd:"" help:"Run the whole loop in one process, on recorded load."`
+	Run      runCmd     `cmd:"" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
+	Publish  publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
+	Adapt    adaptCmd   `cmd:"" help:"Publish as queue records what an engine tells in its own format."`
+	Watch    watchCmd   `cmd:"" help:"Print recommendations as they arrive, as text or as JSON lines."`
+	Top      topCmd     `cmd:"" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
+	Explain  explainCmd `cmd:"" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
+	Replay   replayCmd  `cmd:"" help:"Make the decisions of a log again, or explain one decision."`
+	Shadow   shadowCmd  `cmd:"" help:"Compare what engines launch with what a run --shadow recommends."`
+	Audit    auditCmd   `cmd:"" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
+	Exec     execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
+	Tune     tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
+	Submit   submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
+	Cancel   cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
+	Work     workCmd    `cmd:"" help:"List, show, run again and remove batches that were set aside."`
+	Heap     heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
+	Graph    graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
+	Opcodes  opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
+	Kernel   kernelCmd  `cmd:"" help:"List the kernels, or print the source of one."`
+	Auth     authCmd    `cmd:"" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
+	Doctor   doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
+	Settings configCmd  `cmd:"" name:"config" help:"Check and show the file of settings, or compare two."`
+	Version  versionCmd `cmd:"" help:"Print version and build information."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+}
+
+// newParser is the parser of a command line.
+func newParser(c *cli, std terminal.Stdio, options ...kong.Option) *kong.Kong {
+	parser, err := kong.New(c, append(options,
+		kong.Name("ringmaster"),
+		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
+		kong.Writers(std.Out, std.Err),
+		kong.Vars{"version": versionLine(), "hostname": option.HostName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare),
+			"http_addr": admin.DefaultAddr, "http_queues": strconv.Itoa(metrics.DefaultQueues)},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ValueFormatter(helpOf),
+	)...)
+	if err != nil {
+		panic(err) // the cli struct is malformed, which is a bug
+	}
+	return parser
 }
 
 // execute parses args, runs the command and returns the exit code: 0 success,
@@ -58,19 +78,14 @@ type cli struct {
 func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	var c cli
 	exited := -1
-	parser, err := kong.New(&c,
-		kong.Name("ringmaster"),
-		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
-		kong.Writers(std.Out, std.Err),
-		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"version": versionLine(), "hostname": option.HostName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare),
-			"http_addr": admin.DefaultAddr, "http_queues": strconv.Itoa(metrics.DefaultQueues)},
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.ValueFormatter(helpOf),
-	)
+	parser := newParser(&c, std, kong.Exit(func(code int) { exited = code }))
+	path, _ := configPath(args)
+	file, err := readSettings(path, namesOf(runFlags(parser.Model)))
 	if err != nil {
-		panic(err) // the cli struct is malformed, which is a bug
+		fmt.Fprintf(std.Err, "ringmaster: %s\n", text.PlainLines(err.Error()))
+		return 2
 	}
+	kong.Resolvers(file).Apply(parser)
 	switch {
 	case len(args) == 0:
 		parser.Stdout = std.Err // nothing was asked for
@@ -84,7 +99,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 		return exited // --help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(std.Err, "ringmaster: %s\n%s\n", usageOf(err, args), whereHelpIs(err))
+		fmt.Fprintf(std.Err, "ringmaster: %s\n%s\n", file.placed(usageOf(err, args)), whereHelpIs(err))
 		return 2
 	}
 	level := c.LogLevel
@@ -96,7 +111,12 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	}
 	log := newLogger(text.PlainWriter{To: std.Err}, level, c.LogFormat)
 	c.Run.given = given(parsed)
+	if path != "" {
+		c.Run.given = append(c.Run.given, slog.String("config", path))
+	}
+	c.Run.thresholds(file, parsed, log)
 	parsed.BindTo(ctx, (*context.Context)(nil))
+	parsed.Bind(&c)
 	err = parsed.Run(std, log)
 	var exit terminal.ExitCode
 	switch {
@@ -171,16 +191,33 @@ func fromEnvironment(flag *kong.Flag) (name, text string) {
 func given(parsed *kong.Context) (attrs []any) {
 	for _, flag := range parsed.Flags() {
 		env, _ := fromEnvironment(flag)
-		if env == "" && !slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag }) {
+		if env == "" && !isGiven(parsed, flag) {
 			continue
 		}
-		value := fmt.Sprint(flag.Target.Interface())
-		if strings.Contains(value, "://") {
-			value = withoutPasswords(value)
-		}
-		attrs = append(attrs, slog.String(strings.ReplaceAll(flag.Name, "-", "_"), value))
+		attrs = append(attrs, slog.String(strings.ReplaceAll(flag.Name, "-", "_"), valueOf(flag)))
 	}
 	return attrs
+}
+
+// valueOf is a flag's value for people, with passwords in addresses masked.
+func valueOf(flag *kong.Flag) string {
+	of := flag.Target
+	if of.Kind() == reflect.Pointer {
+		if of.IsNil() {
+			return ""
+		}
+		of = of.Elem()
+	}
+	value := fmt.Sprint(of.Interface())
+	if strings.Contains(value, "://") {
+		value = withoutPasswords(value)
+	}
+	return value
+}
+
+// isGiven reports whether the command line or the file of settings gives a flag.
+func isGiven(parsed *kong.Context, flag *kong.Flag) bool {
+	return slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag })
 }
 
 // whereHelpIs points whoever got a usage wrong to the help of the command that was meant.

@@ -17,6 +17,9 @@ import (
 // TestMain serves main-thread calls, as the command's main function does.
 func TestMain(m *testing.M) {
 	os.Setenv("RINGMASTER_TUNER_CACHE", "") // what earlier runs learned is no part of a test
+	if _, named := os.LookupEnv("RINGMASTER_CONFIG"); !named {
+		os.Setenv("RINGMASTER_CONFIG", "") // nor is what this machine's user has set
+	}
 	if os.Getenv(asCommand) != "" {
 		main()
 	}

@@ -23,6 +23,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -63,7 +64,8 @@ type runCmd struct {
 	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 
-	given []any // flags, for the log
+	given []any          // flags, for the log
+	own   *policy.Config // of the file of settings
 }
 
 // keepDone are the values of --done-stream.
@@ -160,7 +162,7 @@ func (c *runCmd) claim(device *glcompute.Device, opcodes *slots.Opcodes, log *sl
 // nodeConfig is the node that the flags ask for, on a device that may be nil.
 func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *slots.Opcodes, limits map[string]megakernel.QueueOptions, log *slog.Logger) worker.Config {
 	cfg := worker.Config{
-		NATS: bus, Policy: c.Policy.Config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
+		NATS: bus, Policy: c.policy(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
 		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
 	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)

@@ -7,9 +7,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"ringmaster/cmd/runtime/oversight"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -71,4 +74,26 @@ func (c *runCmd) oversight(log *slog.Logger) oversight.Config {
 		cfg.Store = c.store()
 	}
 	return cfg
+}
+
+// thresholds takes those of the file of settings, unless a policy is named otherwise.
+func (c *runCmd) thresholds(file *settings, parsed *kong.Context, log *slog.Logger) {
+	if file.file.Policy == nil {
+		return
+	}
+	for _, flag := range parsed.Flags() {
+		if env, _ := fromEnvironment(flag); flag.Name == "policy" && (env != "" || isGiven(parsed, flag)) {
+			log.Warn("the thresholds of the file of settings are without effect, as a policy is named by --policy or its variable", "config", file.path)
+			return
+		}
+	}
+	c.own = file.file.Policy
+}
+
+// policy is the launch policy that the command line, the environment or the file of settings asks for.
+func (c *runCmd) policy() policy.Config {
+	if c.own != nil {
+		return *c.own
+	}
+	return c.Policy.Config()
 }

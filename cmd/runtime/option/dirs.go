@@ -25,6 +25,15 @@ func HasStateDir() bool {
 	return err == nil || os.Getenv("XDG_STATE_HOME") != ""
 }
 
+// ConfigDir is where people write settings, under XDG rules.
+func ConfigDir() string {
+	base, err := os.UserConfigDir()
+	if err != nil {
+		base = "/etc"
+	}
+	return filepath.Join(base, "ringmaster")
+}
+
 // StateDir is where the command keeps what has to outlive it, under XDG rules.
 func StateDir() string {
 	if base := os.Getenv("XDG_STATE_HOME"); base != "" {

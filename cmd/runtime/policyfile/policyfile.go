@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -36,14 +37,19 @@ func Read(path string) (policy.Config, error) {
 }
 
 // Parse returns the configuration that a file's bytes describe.
-func Parse(data []byte) (policy.Config, error) {
+func Parse(data []byte) (policy.Config, error) { return parse(data, false) }
+
+// ParseTable is Parse for a file with other keys beside the table, which are not looked at.
+func ParseTable(data []byte) (policy.Config, error) { return parse(data, true) }
+
+func parse(data []byte, beside bool) (policy.Config, error) {
 	var base struct {
 		Policy struct {
 			Base string `toml:"base"`
 		} `toml:"policy"`
 	}
 	if err := toml.Unmarshal(data, &base); err != nil {
-		return policy.Config{}, placed(err)
+		return policy.Config{}, Placed(err)
 	}
 	var file struct {
 		Policy struct {
@@ -60,8 +66,8 @@ func Parse(data []byte) (policy.Config, error) {
 		return policy.Config{}, fmt.Errorf("base = %.40q: want standard or reference", base.Policy.Base)
 	}
 	strict := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := strict.Decode(&file); err != nil {
-		return policy.Config{}, placed(err)
+	if err := strict.Decode(&file); err != nil && !(beside && ofOthers(err)) {
+		return policy.Config{}, Placed(err)
 	}
 	if err := file.Policy.Validate(); err != nil {
 		return policy.Config{}, err
@@ -69,8 +75,18 @@ func Parse(data []byte) (policy.Config, error) {
 	return file.Policy.Config, nil
 }
 
-// placed is an error of the TOML reader with its line and what is there.
-func placed(err error) error {
+// ofOthers reports whether an error is only about keys outside of the table, and leaves in it those inside.
+func ofOthers(err error) bool {
+	var unknown *toml.StrictMissingError
+	if !errors.As(err, &unknown) {
+		return false
+	}
+	unknown.Errors = slices.DeleteFunc(unknown.Errors, func(e toml.DecodeError) bool { return len(e.Key()) > 0 && e.Key()[0] != "policy" })
+	return len(unknown.Errors) == 0
+}
+
+// Placed is an error of the TOML reader with its line and what is there.
+func Placed(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		line, column := unknown.Errors[0].Position()

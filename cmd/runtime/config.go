@@ -1,0 +1,323 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"ringmaster/cmd/runtime/config"
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
+	"ringmaster/megakernel/policy"
+)
+
+// configCmd is about the file of settings.
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Check a file of settings without starting anything."`
+	Show  configShowCmd  `cmd:"" help:"Print every setting of run, its value, and where that comes from: a flag's default, the file, or the environment."`
+	Diff  configDiffCmd  `cmd:"" help:"Print the settings and thresholds in which two files differ. The exit code is 1 if there are any."`
+}
+
+// settings is the file of settings that a command line uses.
+type settings struct {
+	path string // "" for none
+	file *config.File
+}
+
+// everywhere are the settings that other commands than run and doctor have from the file too: how to reach NATS, and the log.
+var everywhere = []string{"nats", "creds", "nkey", "context", "inbox-prefix", "prefix", "log-level", "log-format"}
+
+// configPath is the file that a command line names, or the environment, or the first of the usual ones that is there.
+func configPath(args []string) (path string, named bool) {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if path, ok := strings.CutPrefix(arg, "--config="); ok {
+			return path, true
+		}
+		if arg == "--config" && i+1 < len(args) {
+			return args[i+1], true
+		}
+	}
+	if path, ok := os.LookupEnv("RINGMASTER_CONFIG"); ok {
+		return path, path != ""
+	}
+	for _, path := range []string{filepath.Join(option.ConfigDir(), "config.toml"), "/etc/ringmaster/config.toml"} {
+		if _, err := os.Stat(path); err == nil {
+			return path, false
+		}
+	}
+	return "", false
+}
+
+// readSettings reads a file of settings; with no path there are none.
+func readSettings(path string, known []string) (*settings, error) {
+	s := &settings{path: path, file: &config.File{}}
+	if path == "" {
+		return s, nil
+	}
+	info, err := os.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > config.MaxBytes) {
+		err = fmt.Errorf("%s: want a file of at most %d bytes", path, config.MaxBytes)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.file, err = config.Parse(data, known); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Validate is of the command line's library.
+func (s *settings) Validate(*kong.Application) error { return nil }
+
+// Resolve gives a flag its value from the file, where neither the command line nor the environment has one.
+func (s *settings) Resolve(c *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if env, _ := fromEnvironment(flag); env != "" || !s.concerns(c, flag) {
+		return nil, nil
+	}
+	of, _, _ := s.file.Value(flag.Name)
+	return of, nil
+}
+
+func (s *settings) concerns(c *kong.Context, flag *kong.Flag) bool {
+	if slices.Contains(everywhere, flag.Name) {
+		return true
+	}
+	command := c.Selected()
+	return command != nil && (command.Path() == "run" || command.Path() == "doctor")
+}
+
+// placed names the line of the file that an error is about.
+func (s *settings) placed(said string) string {
+	for _, name := range s.file.Keys() {
+		if _, line, _ := s.file.Value(name); strings.HasPrefix(said, "--"+name+":") || strings.HasPrefix(said, "--"+name+"=") || strings.HasPrefix(said, "--"+name+" ") {
+			return fmt.Sprintf("%s: line %d: %s", s.path, line, said)
+		}
+	}
+	return said
+}
+
+// runFlags are the flags of run that can be settings.
+func runFlags(app *kong.Application) (flags []*kong.Flag) {
+	add := func(of []*kong.Flag) {
+		for _, f := range of {
+			if f.Name != "help" && f.Name != "version" && f.Name != "config" && f.Name != "policy" && !f.Hidden {
+				flags = append(flags, f)
+			}
+		}
+	}
+	add(app.Flags)
+	for _, command := range app.Children {
+		if command.Name == "run" {
+			add(command.Flags)
+		}
+	}
+	return flags
+}
+
+func namesOf(flags []*kong.Flag) (names []string) {
+	for _, f := range flags {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// setting is a setting of run with its value.
+type setting struct {
+	Name  string `json:"setting"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// effective are the settings of run under a file, and the thresholds that it changes.
+func effective(path string) (all []setting, thresholds *policy.Config, err error) {
+	var c cli
+	parser := newParser(&c, terminal.Stdio{})
+	s, err := readSettings(path, namesOf(runFlags(parser.Model)))
+	if err != nil {
+		return nil, nil, err
+	}
+	kong.Resolvers(s).Apply(parser)
+	parsed, err := parser.Parse([]string{"run"})
+	if err != nil {
+		return nil, nil, errors.New(s.placed(usageOf(err, nil)))
+	}
+	for _, flag := range runFlags(parser.Model) {
+		of := setting{Name: flag.Name, Value: valueOf(flag), From: "default"}
+		env, _ := fromEnvironment(flag)
+		_, line, set := s.file.Value(flag.Name)
+		switch {
+		case env != "":
+			of.From = env
+		case set:
+			of.From = fmt.Sprintf("%s: line %d", path, line)
+		}
+		all = append(all, of)
+	}
+	if err := c.Run.check(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	_ = parsed
+	return all, s.file.Policy, nil
+}
+
+// changed are the thresholds in which a configuration differs from the standard one, by their names in a file.
+func changed(cfg, from *policy.Config) (names []string, value map[string][2]string) {
+	was, is := flatten(from), flatten(cfg)
+	value = make(map[string][2]string)
+	for name := range maps.Keys(is) {
+		if was[name] != is[name] {
+			value[name] = [2]string{was[name], is[name]}
+		}
+	}
+	return slices.Sorted(maps.Keys(value)), value
+}
+
+// flatten are the fields of a configuration by their names, those of tables with a dot.
+func flatten(cfg *policy.Config) map[string]string {
+	data, err := json.Marshal(cfg)
+	var tree map[string]any
+	if err == nil {
+		err = json.Unmarshal(data, &tree)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("bug: %v", err)) // of numbers and booleans only
+	}
+	out := make(map[string]string)
+	var walk func(prefix string, of map[string]any)
+	walk = func(prefix string, of map[string]any) {
+		for name, v := range of {
+			if sub, is := v.(map[string]any); is {
+				walk(prefix+name+".", sub)
+				continue
+			}
+			out[prefix+name] = fmt.Sprint(v)
+		}
+	}
+	walk("policy.", tree)
+	return out
+}
+
+type configCheckCmd struct {
+	File string `arg:"" optional:"" help:"File to check (default: the one that run would use)."`
+}
+
+func (c *configCheckCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error {
+	path := c.File
+	if path == "" {
+		if path, _ = configPath(nil); all.Config != "" {
+			path = all.Config
+		}
+	}
+	if path == "" {
+		return errors.New("there is no file of settings: name one, or write ~/.config/ringmaster/config.toml")
+	}
+	rows, thresholds, err := effective(path)
+	if err != nil {
+		return err
+	}
+	set, covered := 0, 0
+	for _, s := range rows {
+		if strings.HasPrefix(s.From, path+": ") {
+			set++
+		}
+	}
+	standard := policy.Standard()
+	if thresholds != nil {
+		names, _ := changed(thresholds, &standard)
+		covered = len(names)
+	}
+	fmt.Fprintf(std.Out, "%s is right: it sets %s and changes %s of the standard policy\n", path, text.Plural(uint64(set), "setting"), text.Plural(uint64(covered), "threshold"))
+	return nil
+}
+
+type configShowCmd struct {
+	JSON bool `name:"json" help:"Print one JSON object a line."`
+	Set  bool `help:"Only what differs from the default."`
+}
+
+func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error {
+	path := all.Config
+	if path == "" {
+		path, _ = configPath(nil)
+	}
+	list, thresholds, err := effective(path)
+	if err != nil {
+		return err
+	}
+	if thresholds != nil {
+		standard := policy.Standard()
+		names, values := changed(thresholds, &standard)
+		for _, name := range names {
+			list = append(list, setting{Name: name, Value: values[name][1], From: path})
+		}
+	}
+	out := text.PlainWriter{To: std.Out}
+	var rows [][]string
+	for _, s := range list {
+		switch {
+		case c.Set && s.From == "default":
+		case c.JSON:
+			if err := json.NewEncoder(out).Encode(s); err != nil {
+				return err
+			}
+		default:
+			rows = append(rows, []string{s.Name, text.OrDash(s.Value), s.From})
+		}
+	}
+	if !c.JSON {
+		fmt.Fprint(out, text.Table([]string{"SETTING", "VALUE", "FROM"}, rows))
+	}
+	return nil
+}
+
+type configDiffCmd struct {
+	Before string `arg:"" placeholder:"FILE"`
+	After  string `arg:"" placeholder:"FILE"`
+}
+
+func (c *configDiffCmd) Run(std terminal.Stdio, _ *slog.Logger) error {
+	var values [2]map[string]string
+	for i, path := range []string{c.Before, c.After} {
+		rows, thresholds, err := effective(path)
+		if err != nil {
+			return err
+		}
+		if thresholds == nil {
+			standard := policy.Standard()
+			thresholds = &standard
+		}
+		values[i] = flatten(thresholds)
+		for _, s := range rows {
+			values[i][s.Name] = s.Value
+		}
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(values[1])) {
+		if was, is := values[0][name], values[1][name]; was != is {
+			rows = append(rows, []string{name, text.OrDash(was), text.OrDash(is)})
+		}
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(std.Out, "the two files set the same")
+		return nil
+	}
+	fmt.Fprint(text.PlainWriter{To: std.Out}, text.Table([]string{"SETTING", c.Before, c.After}, rows))
+	return terminal.ExitCode(1)
+}
