@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"strings"
 	"time"
 
 	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
@@ -16,28 +20,50 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/lease"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/decided"
 )
 
 // doctorCmd tries everything the runtime needs and says what is missing.
 type doctorCmd struct {
-	option.NATS
-	option.GL
-	option.Programs
-	DecideOnly bool `name:"decide-only" aliases:"no-gpu" help:"Leave GL out: for machines that only decide."`
+	runCmd      // its flags
+	JSON   bool `name:"json" help:"Print one JSON object per line that is found."`
 }
 
 // Exit codes of doctor: a bit for each part that is missing.
 const (
-	doctorNoGL   = 4
-	doctorNoNATS = 8
+	doctorNoStart = 1
+	doctorNoGL    = 4
+	doctorNoNATS  = 8
 )
+
+// finding is a line of doctor as JSON.
+type finding struct {
+	About   string `json:"about"`
+	Missing bool   `json:"missing"`
+	Says    string `json:"says"`
+}
 
 func (c *doctorCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	code := 0
 	out := text.PlainWriter{To: std.Out} // drivers and servers choose their names
-	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
-	if !c.DecideOnly && !c.examineGL(say, log) {
+	about := ""
+	say := func(format string, args ...any) {
+		line := fmt.Sprintf(format, args...)
+		switch {
+		case !c.JSON:
+			fmt.Fprintln(out, line)
+		case !strings.HasPrefix(line, " "):
+			about = line
+		default:
+			line = strings.TrimSpace(line)
+			_ = json.NewEncoder(out).Encode(finding{about, strings.HasPrefix(line, "missing: "), strings.TrimPrefix(line, "missing: ")}) // as with print: the reader has gone
+		}
+	}
+	if !c.examineStart(say) {
+		code |= doctorNoStart
+	}
+	if !c.DecideOnly && !c.Shadow && !c.examineGL(say, log) {
 		code |= doctorNoGL
 	}
 	if !c.examineNATS(ctx, say, log) {
@@ -48,6 +74,75 @@ func (c *doctorCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 	}
 	say("nothing is missing")
 	return nil
+}
+
+// leastSpace is below which a disk of streams is as good as full.
+const leastSpace = 256 << 20
+
+// examineStart tries what run does before it has a device or a server: its flags, the HTTP port, and where an embedded
+// server would listen and store.
+func (c *doctorCmd) examineStart(say func(string, ...any)) (fine bool) {
+	say("start")
+	fine = true
+	missing := func(err error) {
+		if err != nil {
+			fine = false
+			say("  missing: %v", err)
+		}
+	}
+	missing(c.check())
+	opcodes, err := slots.LoadOpcodes(c.Opcodes.Dir)
+	if err == nil {
+		_, err = c.Ring.Limits(opcodes)
+	}
+	missing(err)
+	if c.Addr != "" {
+		missing(free("--http", c.Addr))
+	}
+	if c.Given() {
+		return fine
+	}
+	missing(free("--listen", c.Listen))
+	store := c.store()
+	claim, err := worker.ClaimStore(store, "doctor")
+	if err != nil {
+		missing(err)
+		return fine
+	}
+	defer claim.Release()
+	if err := writes(store); err != nil {
+		missing(fmt.Errorf("streams cannot be stored in %s: %w; --store names another directory", store, err))
+		return fine
+	}
+	switch space, all, err := worker.DiskSpace(store); {
+	case err != nil:
+		missing(err)
+	case space < leastSpace:
+		missing(fmt.Errorf("the disk of %s has %d MiB left of %d: make room, or name another directory with --store", store, space>>20, all>>20))
+	default:
+		say("  streams: in %s, which can be written; %d MiB are free of %d", store, space>>20, all>>20)
+	}
+	return fine
+}
+
+// free says who might listen at an address already.
+func free(flag, addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w; is another ringmaster up?", flag, addr, err)
+	}
+	return l.Close()
+}
+
+// writes tries whether a directory takes a file.
+func writes(dir string) error {
+	f, err := os.CreateTemp(dir, "doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 64<<10))
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
@@ -124,14 +219,14 @@ func (c *doctorCmd) examineNATS(ctx context.Context, say func(string, ...any), l
 	say("NATS")
 	cfg := c.NATS.Config("ringmaster doctor", log)
 	if !c.Given() {
-		return embeddedCheck(ctx, cfg, say)
+		return c.embeddedCheck(ctx, cfg, say)
 	}
-	return probe(ctx, cfg, say)
+	return c.probe(ctx, cfg, say)
 }
 
 // embeddedCheck starts the embedded server for a moment: with no server named,
 // that is what the runtime would use.
-func embeddedCheck(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
+func (c *doctorCmd) embeddedCheck(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
 	server, err := startServer("127.0.0.1", -1, "", cfg.Logger)
 	if err != nil {
 		say("  missing: no server was named, and the embedded one does not start: %v", err)
@@ -140,10 +235,10 @@ func embeddedCheck(ctx context.Context, cfg natsio.Config, say func(string, ...a
 	defer server.Shutdown()
 	say("  no server named (--nats, --creds, --context): the embedded one is used")
 	cfg.URL = server.URL()
-	return probe(ctx, cfg, say)
+	return c.probe(ctx, cfg, say)
 }
 
-func probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
+func (c *doctorCmd) probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	report, err := natsio.Probe(ctx, cfg)
@@ -162,6 +257,9 @@ func probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) boo
 		} else {
 			say("  decisions: stored in %s", decided.StreamName(cfg.Subjects))
 		}
+	}
+	if err := nameFree(ctx, cfg, c.Worker); err != nil && !c.DecideOnly {
+		say("  note: %v", err)
 	}
 	if report.SmallStream != "" {
 		say("  note: %s", report.SmallStream)
@@ -183,6 +281,26 @@ func decisionsStored(ctx context.Context, cfg natsio.Config) error {
 		return err
 	}
 	return decided.Check(ctx, conn)
+}
+
+// nameFree says that a worker of the name serves on the bus already.
+func nameFree(ctx context.Context, cfg natsio.Config, name string) error {
+	if name == "" {
+		name = option.HostName()
+	}
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		return nil // which is said already
+	}
+	defer conn.Close()
+	if conn.WaitState(ctx, natsio.StateConnected) != nil {
+		return nil
+	}
+	serves, err := client.AnybodyTakes(ctx, conn, name, "doctor")
+	if err != nil || !serves {
+		return nil
+	}
+	return fmt.Errorf("a worker %s serves on this bus: another one of the name is refused on this host, and shares its work from elsewhere; --worker names another", name)
 }
 
 func presence(there bool, otherwise string) string {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"ringmaster/cmd/runtime/admin"
@@ -52,7 +51,7 @@ func Begin(cfg Config) (*Oversight, error) {
 	}
 	shown := metrics.Config{Version: cfg.Version, MaxQueues: cfg.Queues, Log: cfg.Log}
 	if cfg.Store != "" {
-		shown.Disk = func() (free, all uint64, err error) { return diskSpace(cfg.Store) }
+		shown.Disk = func() (free, all uint64, err error) { return worker.DiskSpace(cfg.Store) }
 	}
 	o.metrics = metrics.New(shown)
 	cfg.HTTP.Metrics, cfg.HTTP.Live, cfg.HTTP.Ready, cfg.HTTP.Other = o.metrics.Handler(), o.live, o.ready, http.HandlerFunc(o.page)
@@ -179,13 +178,4 @@ func (o *Oversight) Close() {
 	if o.server != nil {
 		o.server.Close(ctx)
 	}
-}
-
-// diskSpace is what the file system of a directory has left for others than root, and its size, in bytes.
-func diskSpace(dir string) (free, all uint64, err error) {
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("space of %s: %w", dir, err)
-	}
-	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil
 }

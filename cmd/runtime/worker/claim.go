@@ -110,3 +110,12 @@ func (c *Claim) Release() {
 		f.Close()
 	}
 }
+
+// DiskSpace is what the file system of a directory has left for others than root, and its size, in bytes.
+func DiskSpace(dir string) (free, all uint64, err error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, 0, fmt.Errorf("space of %s: %w", dir, err)
+	}
+	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil
+}
