@@ -145,17 +145,38 @@ type setting struct {
 	From  string `json:"from"`
 }
 
-// effective are the settings of run under a file, and the thresholds that it changes.
+// effective are the settings of run under a file and the environment, and the thresholds that the file changes.
 func effective(path string) (all []setting, thresholds *policy.Config, err error) {
 	var c cli
+	all, thresholds, err = settingsOf(path, newParser(&c, terminal.Stdio{}))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.Run.check(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, thresholds, nil
+}
+
+// written are the settings and thresholds of a file by itself: whatever the environment of this process says, a value
+// that does not fit is refused, and two files that differ do.
+func written(path string) ([]setting, *policy.Config, error) {
+	var c cli
 	parser := newParser(&c, terminal.Stdio{})
+	for _, flag := range runFlags(parser.Model) {
+		flag.Envs, flag.Tag.Envs = nil, nil
+	}
+	return settingsOf(path, parser)
+}
+
+// settingsOf are the settings of run as a parser of its flags finds them, with a file.
+func settingsOf(path string, parser *kong.Kong) (all []setting, thresholds *policy.Config, err error) {
 	s, err := readSettings(path, namesOf(runFlags(parser.Model)))
 	if err != nil {
 		return nil, nil, err
 	}
 	kong.Resolvers(s).Apply(parser)
-	parsed, err := parser.Parse([]string{"run"})
-	if err != nil {
+	if _, err := parser.Parse([]string{"run"}); err != nil {
 		return nil, nil, errors.New(s.placed(usageOf(err, nil)))
 	}
 	for _, flag := range runFlags(parser.Model) {
@@ -170,10 +191,6 @@ func effective(path string) (all []setting, thresholds *policy.Config, err error
 		}
 		all = append(all, of)
 	}
-	if err := c.Run.check(); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	_ = parsed
 	return all, s.file.Policy, nil
 }
 
@@ -228,8 +245,11 @@ func (c *configCheckCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error
 	if path == "" {
 		return errors.New("there is no file of settings: name one, or write ~/.config/ringmaster/config.toml")
 	}
-	rows, thresholds, err := effective(path)
+	rows, thresholds, err := written(path)
 	if err != nil {
+		return err
+	}
+	if _, _, err := effective(path); err != nil { // the settings together, as run would have them here
 		return err
 	}
 	set, covered := 0, 0
@@ -295,7 +315,7 @@ type configDiffCmd struct {
 func (c *configDiffCmd) Run(std terminal.Stdio, _ *slog.Logger) error {
 	var values [2]map[string]string
 	for i, path := range []string{c.Before, c.After} {
-		rows, thresholds, err := effective(path)
+		rows, thresholds, err := written(path)
 		if err != nil {
 			return err
 		}

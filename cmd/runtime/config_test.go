@@ -79,6 +79,21 @@ func TestFilesOfSettingsAreCheckedAndCompared(t *testing.T) {
 	}
 }
 
+// What is written in a file counts for check and diff, also where a variable hides it here.
+func TestTheEnvironmentHidesNothingOfAFile(t *testing.T) {
+	t.Setenv("RINGMASTER_RATE", "7")
+	a, b, bad := settingsFile(t, "rate = 5\n"), settingsFile(t, "rate = 6\n"), settingsFile(t, "rate = 'x'\n")
+	if got := ringmaster(t, t.Context(), "", "config", "diff", a, b); got.code != 1 || !strings.Contains(got.stdout, "rate") {
+		t.Errorf("%+v", got)
+	}
+	if got := ringmaster(t, t.Context(), "", "config", "check", a); got.code != 0 || !strings.Contains(got.stdout, "it sets 1 setting ") {
+		t.Errorf("%+v", got)
+	}
+	if got := ringmaster(t, t.Context(), "", "config", "check", bad); got.code == 0 || !strings.Contains(got.err, ": line 1: --rate: ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What decides runs by the thresholds of the file, and other commands find the server by it.
 func TestRunDecidesByTheFile(t *testing.T) {
 	url := serverOf(t)
