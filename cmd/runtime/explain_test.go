@@ -4,6 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/telemetry"
 )
 
 func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
@@ -40,6 +46,29 @@ func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
 		if got := ask(strings.Fields(args)...); got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
+	}
+	conn, err := (&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Dial(t.Context(), "test", quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request := func(subject string) *nats.Msg {
+		t.Helper()
+		m, err := conn.NATS().Request(subject, nil, clientPatience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	var answer struct{ Worker, Queue, Decision, Why string }
+	if m := request("ringmaster.v1.explain.w7.q"); json.Unmarshal(m.Data, &answer) != nil || answer.Worker != "w7" || answer.Queue != "q" || answer.Why == "" || answer.Decision == "" {
+		t.Errorf("%v %s", m.Header, m.Data)
+	}
+	if m := request("ringmaster.v1.explain.w7.nothing"); m.Header.Get(micro.ErrorCodeHeader) != "503" || !strings.Contains(m.Header.Get(micro.ErrorHeader), "is not kept") {
+		t.Errorf("%v %s", m.Header, m.Data)
+	}
+	if m := request("$SRV.INFO.ringmaster"); !strings.Contains(string(m.Data), `ringmaster.v1.explain.*.*`) || !strings.Contains(string(m.Data), `decided_s`) {
+		t.Errorf("%s", m.Data)
 	}
 	n.kill()
 	if got := ask("w7.q"); !strings.Contains(got.stdout, "w7.q is expired") || !strings.Contains(got.stdout, "nobody decides for the queue now") {

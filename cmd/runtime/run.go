@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/explain"
+	"ringmaster/cmd/runtime/explain/ask"
 	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/oversight"
@@ -166,6 +168,10 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
 	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
+	cfg.ExplainSchema = explain.Schema()
+	cfg.Explain = func(ctx context.Context, conn *natsio.Conn, worker, queue string) (any, error) {
+		return ask.Decisions(ctx, conn, worker, queue)
+	}
 	if device == nil {
 		return cfg
 	}

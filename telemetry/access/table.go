@@ -44,6 +44,8 @@ var table = []row{
 	{"PREFIX.recommend.WORKER.QUEUE", runtimes, subscriber | operator, "recommendations"},
 	{"PREFIX.snapshot.WORKER.QUEUE", subscriber | operator, nobody, "requests for the last recommendation"},
 	{"PREFIX.snapshot.*.*", nobody, runtimes, "requests for last recommendations"},
+	{"PREFIX.explain.WORKER.QUEUE", subscriber | operator, nobody, "requests for why a plan is as it is"},
+	{"PREFIX.explain.*.*", nobody, runtimes, "requests for why plans are as they are"},
 	{"PREFIX.rejected.>", runtimes, operator, "refusals, of payloads without a name too"},
 	{"PREFIX.rejected.WORKER.QUEUE", nobody, publisher | submitter, "refusals of a queue's payloads"},
 	{"PREFIX.status", operator, runtimes, "requests for the status"},

@@ -46,6 +46,11 @@ type Config struct {
 	Meter    actors.Meter
 	Finished func(sinceStored time.Duration)
 
+	// Explain says why a queue's plan is as it is, to who asks the service; ExplainSchema is the JSON schema of what it
+	// returns. Nil: nobody does.
+	Explain       func(ctx context.Context, conn *natsio.Conn, worker, queue string) (any, error)
+	ExplainSchema string
+
 	// Autotuner says how geometries are tuned, and Memory what tuners begin from; the node shares it on
 	// the bus and closes it. nil: nothing is remembered.
 	Autotuner session.Mode

@@ -141,7 +141,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config) (err error) {
 		return nil // who looks for runtimes looks for those that act
 	}
 	n.service, err = n.conn.RegisterService(cfg.Version, map[string]string{"worker": cfg.Name, "device": n.DeviceName()},
-		func() any { return n.Status() })
+		func() any { return n.Status() }, n.endpoints(cfg)...)
 	return err
 }
 

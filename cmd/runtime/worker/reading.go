@@ -87,3 +87,14 @@ func (n *Node) watchStreams() (stop func()) {
 	}()
 	return func() { cancel(); <-done }
 }
+
+// endpoints are what the service answers about single queues.
+func (n *Node) endpoints(cfg *Config) []*natsio.QueueEndpoint {
+	if cfg.Explain == nil {
+		return nil
+	}
+	answer := func(ctx context.Context, worker, queue string) (any, error) {
+		return cfg.Explain(ctx, n.conn, worker, queue)
+	}
+	return []*natsio.QueueEndpoint{{Name: "explain", Schema: cfg.ExplainSchema, Answer: answer}}
+}

@@ -20,6 +20,15 @@ var ErrNotKept = errors.New("is not kept")
 // Queue explains a decision of a queue by its number, or the last one if that is 0. The error wraps
 // natsio.ErrNoDecisions, ErrNotKept, natsio.ErrNotPermitted or ctx's error.
 func Queue(ctx context.Context, conn *natsio.Conn, worker, queue string, number uint64) (explain.Explanation, error) {
+	return of(ctx, conn, worker, queue, number, func() explain.Heard { return hear(ctx, conn, worker, queue) })
+}
+
+// Decisions explains the last decision by the decisions alone: a runtime may not ask what others may.
+func Decisions(ctx context.Context, conn *natsio.Conn, worker, queue string) (explain.Explanation, error) {
+	return of(ctx, conn, worker, queue, 0, func() explain.Heard { return explain.Heard{} })
+}
+
+func of(ctx context.Context, conn *natsio.Conn, worker, queue string, number uint64, beside func() explain.Heard) (explain.Explanation, error) {
 	var all []explain.Decision
 	damaged := 0
 	err := decided.ReadQueue(ctx, conn, worker, queue, func(m decided.Message) error {
@@ -47,7 +56,7 @@ func Queue(ctx context.Context, conn *natsio.Conn, worker, queue string, number 
 	}
 	var heard explain.Heard
 	if number == 0 {
-		heard = hear(ctx, conn, worker, queue)
+		heard = beside()
 	}
 	return explain.Of(time.Now(), worker, queue, all, heard), nil
 }
