@@ -191,7 +191,7 @@ func fromEnvironment(flag *kong.Flag) (name, text string) {
 func given(parsed *kong.Context) (attrs []any) {
 	for _, flag := range parsed.Flags() {
 		env, _ := fromEnvironment(flag)
-		if env == "" && !isGiven(parsed, flag) {
+		if env == "" && !isGiven(parsed, flag) || flag.Name == "config" { // which is told with the file that was found
 			continue
 		}
 		attrs = append(attrs, slog.String(strings.ReplaceAll(flag.Name, "-", "_"), valueOf(flag)))

@@ -258,8 +258,10 @@ func (c *doctorCmd) probe(ctx context.Context, cfg natsio.Config, say func(strin
 			say("  decisions: stored in %s", decided.StreamName(cfg.Subjects))
 		}
 	}
-	if err := nameFree(ctx, cfg, c.Worker); err != nil && !c.DecideOnly {
-		say("  note: %v", err)
+	if !c.DecideOnly && !c.Shadow {
+		if err := nameFree(ctx, cfg, c.Worker); err != nil {
+			say("  note: %v", err)
+		}
 	}
 	if report.SmallStream != "" {
 		say("  note: %s", report.SmallStream)

@@ -59,7 +59,7 @@ var table = []row{
 
 	// Work and its data.
 	{"PREFIX.work.WORKER.QUEUE", submitter | operator, nobody, "batches"},
-	{"PREFIX.queued.WORKER.QUEUE", submitter | operator, worker, "word of a batch in the stream"},
+	{"PREFIX.queued.WORKER.QUEUE", worker | submitter | operator, worker, "word of a batch in the stream"},
 	{"PREFIX.done.WORKER.QUEUE", worker, submitter | operator, "what became of batches"},
 	{"PREFIX.cancel.WORKER.QUEUE", submitter | operator, worker, "requests to withdraw a batch"},
 	{"PREFIX.heap.WORKER.QUEUE", submitter, worker, "transfers from and to a queue's window"},
