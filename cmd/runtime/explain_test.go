@@ -64,7 +64,7 @@ func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
 	if m := request("ringmaster.v1.explain.w7.q"); json.Unmarshal(m.Data, &answer) != nil || answer.Worker != "w7" || answer.Queue != "q" || answer.Why == "" || answer.Decision == "" {
 		t.Errorf("%v %s", m.Header, m.Data)
 	}
-	if m := request("ringmaster.v1.explain.w7.nothing"); m.Header.Get(micro.ErrorCodeHeader) != "503" || !strings.Contains(m.Header.Get(micro.ErrorHeader), "is not kept") {
+	if m := request("ringmaster.v1.explain.w7.nothing"); m.Header.Get(micro.ErrorCodeHeader) != "404" {
 		t.Errorf("%v %s", m.Header, m.Data)
 	}
 	if m := request("$SRV.INFO.ringmaster"); !strings.Contains(string(m.Data), `ringmaster.v1.explain.*.*`) || !strings.Contains(string(m.Data), `decided_s`) {

@@ -122,13 +122,13 @@ func (s *Service) ask(e *QueueEndpoint, m *nats.Msg) {
 	}
 	worker, queue, _ := strings.Cut(strings.TrimPrefix(m.Subject, s.conn.prefix()+"."+e.Name+"."), ".")
 	if err := CheckNames(worker, queue); err != nil {
-		s.conn.refuse(m.Reply, telemetry.SubjectInvalid, fmt.Errorf("%w: %w", ErrRequest, err))
+		s.conn.refuse(m.Reply, telemetry.SubjectSnapshot, fmt.Errorf("%w: %w", ErrRequest, err))
 		return
 	}
 	select {
 	case s.places <- struct{}{}:
 	default:
-		s.conn.refuse(m.Reply, telemetry.SubjectInvalid, ErrTooMany)
+		s.conn.refuse(m.Reply, telemetry.SubjectSnapshot, ErrTooMany)
 		return
 	}
 	e.asked.Add(1)
@@ -142,7 +142,7 @@ func (s *Service) ask(e *QueueEndpoint, m *nats.Msg) {
 			text, err = json.Marshal(value)
 		}
 		if err != nil {
-			s.conn.refuse(m.Reply, telemetry.SubjectInvalid, err)
+			s.conn.refuse(m.Reply, telemetry.SubjectSnapshot, err)
 			return
 		}
 		_ = s.conn.publish(m.Reply, text) // else the requester times out

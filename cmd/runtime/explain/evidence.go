@@ -45,7 +45,7 @@ func evidence(now time.Time, d *Decision) (out []Evidence) {
 		add(c.cost.SlotPs != 0, c.what, cost(c.cost), measured)
 	}
 	add(request.Limits.MaxWorkgroupSizeX > 0, "device", limits(&request.Limits), device)
-	add(request.MemoryBudgetBytes > 0, "memory budget", fmt.Sprintf("%s MiB, %s of them resident", text.Grouped(request.MemoryBudgetBytes>>20), text.Grouped(request.ResidentDeviceBytes>>20)), device)
+	add(request.MemoryBudgetBytes > 0, "memory budget", fmt.Sprintf("%s MiB, %s of them resident", text.Grouped(request.MemoryBudgetBytes>>20), text.Grouped(request.ResidentDeviceBytes>>20)), "the worker, or who reports the queue")
 	return out
 }
 

@@ -105,9 +105,12 @@ func by(d *Decision, heard Heard) string {
 // changes are the decisions that changed the plan, the newest first, and how many in a row have not.
 func changes(all []Decision) (out []Change, same int) {
 	for i := len(all) - 1; i >= 0 && len(out) < mostChanges; i-- {
-		what := "the first that is kept"
-		if i > 0 {
+		what := ""
+		switch {
+		case i > 0:
 			what = difference(all[i-1].Recommendation, all[i].Recommendation)
+		case all[0].Recommendation.Decision == 1:
+			what = "the first"
 		}
 		if what == "" {
 			if len(out) == 0 {

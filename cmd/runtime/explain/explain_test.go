@@ -47,7 +47,7 @@ func TestAnExplanationSaysWhyAndWhatWouldChangeIt(t *testing.T) {
 	e := Of(now, "gpu0", "jobs", []Decision{decision(6, 3000), d}, Heard{Stored: &stored})
 	says(t, &e, "gpu0.jobs is ok: interpreter: 3,000 slots, compiled from 4,096 on", "next: nothing",
 		"256×12 (width × workgroups), 64 slots a claim, up to 4,096 slots a launch, 1 launch under way", "decision 7, 1 s ago, by process 0000000000000007 of ringmaster test",
-		"for 1 decision of the 2 that are kept", "1,096 slots more, at 4,096 slots", "a graph", "3,000 slots", "record 6 of publisher 0000000000001234", "0000000000001234, record 6, sent 3 s ago",
+		"for 2 decisions of the 2 that are kept", "1,096 slots more, at 4,096 slots", "a graph", "3,000 slots", "record 6 of publisher 0000000000001234", "0000000000001234, record 6, sent 3 s ago",
 		"12.0 µs and 45.2 ns a slot", "68 launches of the queue", "workgroups of up to 512, 132 units", "holds the best geometry for 1 size of launch, of 68 launches; this plan has its width, workgroups",
 		"2 batches wait or run")
 	text, err := json.Marshal(&e)
@@ -69,7 +69,7 @@ func TestChangesAreToldWithTheirCause(t *testing.T) {
 	for i, want := range []Change{
 		{Number: 4, What: "no plan any more", Why: "no plan: nobody announced worker gpu0"},
 		{Number: 3, What: "kernel interpreter → jit, most a launch 4,096 → 256", Why: "compiled: 5,000 slots, until below 3,584"},
-		{Number: 1, What: "the first that is kept", Why: "interpreter: 10 slots, compiled from 4,096 on"},
+		{Number: 1, What: "the first", Why: "interpreter: 10 slots, compiled from 4,096 on"},
 	} {
 		if got := e.Changes[i]; got.Number != want.Number || got.What != want.What || got.Why != want.Why {
 			t.Errorf("%+v, want %+v", got, want)

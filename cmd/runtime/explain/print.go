@@ -82,13 +82,17 @@ func because(what string, r *telemetry.Recommendation) string {
 			}
 		}
 	}
+	if r.Error == "" && strings.Contains(what, "geometry") && !strings.Contains(what, "kernel") && !strings.Contains(what, "topology") {
+		return text.Plural(uint64(r.QueueLen), "slot") + " waited"
+	}
 	return fleetview.Why(r.Reasons, r.Error)
 }
 
 // Text is an explanation for people.
 func (e *Explanation) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.%s is %s: %s\nnext: %s\n\n", e.Worker, e.Queue, e.State, e.Why, e.Next)
+	why := strings.TrimPrefix(e.Why, e.State+": ")
+	fmt.Fprintf(&b, "%s.%s is %s: %s\nnext: %s\n\n", e.Worker, e.Queue, e.State, why, e.Next)
 	rows := [][2]string{
 		{"plan", text.OrDash(e.Plan)},
 		{"decided", fmt.Sprintf("decision %d, %s ago, by %s", e.Number, fleetview.Ago(time.Duration(e.Age*1e9)), text.Plain(e.By))},

@@ -51,6 +51,8 @@ func of(ctx context.Context, conn *natsio.Conn, worker, queue string, number uin
 		return explain.Explanation{}, err
 	case len(all) == 0 && damaged > 0:
 		return explain.Explanation{}, fmt.Errorf("%w: none of %s for %s.%s can be read by this version", ErrNotKept, text.Plural(uint64(damaged), "decision"), worker, queue)
+	case len(all) == 0 && number == 0:
+		return explain.Explanation{}, fmt.Errorf("%s.%s: %w", worker, queue, natsio.ErrNoRecommendation)
 	case len(all) == 0 || number != 0 && all[len(all)-1].Recommendation.Decision != number:
 		return explain.Explanation{}, fmt.Errorf("decision %d of %s.%s %w%s", number, worker, queue, ErrNotKept, kept(all))
 	}
