@@ -83,6 +83,17 @@ func (n *node) signal(s syscall.Signal) {
 	}
 }
 
+// stopped stops the process where it is. A thread that runs stops some time after the signal was sent,
+// so this waits until the kernel says that none of them runs.
+func (n *node) stopped() {
+	n.t.Helper()
+	n.signal(syscall.SIGSTOP)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(n.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		n.t.Fatalf("the process did not stop: status %#x, %v", status, err)
+	}
+}
+
 // drained ends the process as its supervisor would.
 func (n *node) drained() {
 	n.t.Helper()
@@ -293,7 +304,7 @@ func TestAnotherProcessTakesOver(t *testing.T) {
 	for name, end := range map[string]func(*node){
 		"killed":  func(n *node) { n.kill() },
 		"drained": func(n *node) { n.drained() },
-		"hung":    func(n *node) { n.signal(syscall.SIGSTOP) },
+		"hung":    func(n *node) { n.stopped() },
 	} {
 		t.Run(name, func(t *testing.T) { takesOver(t, name, end) })
 	}
