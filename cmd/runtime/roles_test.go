@@ -177,13 +177,19 @@ func (p *publisher) send(subject string, payload []byte) {
 func (p *publisher) report(queue string, density uint16) (seq uint64) {
 	p.t.Helper()
 	seq = p.next(queue)
+	p.repeat(queue, seq, density)
+	return seq
+}
+
+// repeat publishes a record, whether it was published before or not.
+func (p *publisher) repeat(queue string, seq uint64, density uint16) {
+	p.t.Helper()
 	h := telemetry.Header{Incarnation: 7, Seq: seq}
 	var body telemetry.Body = &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: density}
 	if seq == 1 {
 		body = &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 1000}
 	}
 	p.send(p.Subjects().Telemetry("w9", queue), telemetry.Append(nil, telemetry.EncodingMap, h, body))
-	return seq
 }
 
 // answered waits for the decision that takes a record into account.
