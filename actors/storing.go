@@ -361,10 +361,15 @@ func (a *queueActor) adopt(m *telemetry.Stored, left *inheritance) {
 	}
 }
 
-// recallFirst has a queue that nobody has mentioned here go on from what a message says of it. The
-// actor adopts the rest.
+// recallFirst has a queue that nobody has mentioned here go on from what a message says of it, and
+// its worker's other queues too, from what it says of the device. The actor adopts the rest.
 func (f *family) recallFirst(m *telemetry.Stored) {
-	if left, err := f.read(m); err == nil {
-		f.dispatch(f.cell.recallFirst(&left.memory.Cell, &left.said, time.Now()))
+	left, err := f.read(m)
+	if err != nil {
+		return // the actor says so
 	}
+	if !f.device.view.Load().local {
+		f.device.recall(&left.memory.Device)
+	}
+	f.dispatch(f.cell.recallFirst(&left.memory.Cell, &left.said, time.Now()))
 }

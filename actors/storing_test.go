@@ -330,3 +330,24 @@ func TestRestartsChangeNoDecision(t *testing.T) {
 		}
 	}
 }
+
+// What a process heard of one queue's decision tells it the device of the worker's other queues, as soon as it
+// has heard: a record of another queue may be the next thing that comes.
+func TestADecisionThatIsHeardTellsTheDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		s := process(t, store, 99, nil)
+		announce(t, s, 1)
+		c := &course{random: rand.New(rand.NewPCG(1, 0)), still: true}
+		c.step(t, 0, s)
+		s.Close()
+		for i := range 100 { // the actor may have read it by then, and mostly has not
+			s := process(t, store, uint64(1000+i), nil)
+			store.boot(t, s)
+			if v := s.devices["gpu1"].view.Load(); !v.known || v.limits.MaxWorkgroupSizeX != 1024 {
+				t.Errorf("process %d knows %+v of the device", i, v.limits)
+			}
+			s.Close()
+		}
+	})
+}
