@@ -14,7 +14,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet packages packages-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-cycles packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -65,6 +65,10 @@ soak-stream: packages bin/bench
 # Half an hour: the table of docs/reliability.md.
 soak-fleet:
 	$(GO) run ./bench/fleet --workers 100 --rate 10 --runs 20
+
+# Starts and ends a node that decides a thousand times; fails if anything stays behind. CI has a hundred.
+soak-cycles:
+	$(GO) test ./cmd/runtime/worker -run TestNothingStaysOfANode -v -cycles 1000
 
 bench: packages bin/bench
 	bin/bench policy decode ring stream

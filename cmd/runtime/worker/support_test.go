@@ -13,10 +13,15 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // TestMain serves main-thread calls, as the command's main function does.
-func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
+func TestMain(m *testing.M) {
+	code := glcompute.Main(m.Run)
+	natstest.Remove()
+	os.Exit(code)
+}
 
 const priorityNormal = 2
 

@@ -23,6 +23,8 @@ const (
 	pullTime = 10 * time.Second
 	// consumerLife is how long the server keeps a consumer that nobody reads.
 	consumerLife = 30 * time.Second
+	// removal bounds how long Close waits until the server has removed the consumer.
+	removal = time.Second
 )
 
 var errGap = errors.New("messages are missing")
@@ -100,6 +102,9 @@ func (f *Follower) follow(ctx context.Context, connected <-chan nats.Status) err
 	if err != nil {
 		return err
 	}
+	defer func() { // following again does not wait for it, Close does
+		f.ended.Go(func() { f.remove(consumer.CachedInfo().Name) })
+	}()
 	pending := consumer.CachedInfo().NumPending
 	f.catchUp(pending)
 	messages, err := consumer.Messages(jetstream.PullExpiry(pullTime), jetstream.PullHeartbeat(beat))
@@ -152,6 +157,16 @@ func (f *Follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 		MemoryStorage:     true,
 		Replicas:          1,
 	})
+}
+
+// remove has the server forget a consumer that nobody reads any more; without an answer it does so by itself.
+func (f *Follower) remove(consumer string) {
+	if !f.conn.NATS().IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removal)
+	defer cancel()
+	_ = f.conn.JetStream().DeleteConsumer(ctx, StreamName(f.conn.Subjects()), consumer) // else consumerLife ends it
 }
 
 func (f *Follower) catchUp(pending uint64) {
