@@ -114,6 +114,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	if path != "" {
 		c.Run.given = append(c.Run.given, slog.String("config", path))
 	}
+	c.Run.settings = inUse(parsed, file)
 	c.Run.thresholds(file, parsed, log)
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	parsed.Bind(&c)
@@ -209,7 +210,7 @@ func valueOf(flag *kong.Flag) string {
 		of = of.Elem()
 	}
 	value := fmt.Sprint(of.Interface())
-	if strings.Contains(value, "://") {
+	if value != "" && (flag.Name == "nats" || strings.Contains(value, "://")) {
 		value = withoutPasswords(value)
 	}
 	return value

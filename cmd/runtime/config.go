@@ -17,6 +17,7 @@ import (
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/policy"
 )
 
@@ -138,15 +139,33 @@ func namesOf(flags []*kong.Flag) (names []string) {
 	return names
 }
 
-// setting is a setting of run with its value.
-type setting struct {
-	Name  string `json:"setting"`
-	Value string `json:"value"`
-	From  string `json:"from"`
+// inUse are the settings that a command line of run gives, with the file, the environment and the defaults.
+func inUse(parsed *kong.Context, file *settings) (all []worker.Setting) {
+	for _, flag := range runFlags(parsed.Model) {
+		of := worker.Setting{Name: flag.Name, Value: valueOf(flag), From: file.origin(flag)}
+		if slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag && !p.Resolved }) {
+			of.From = "command line"
+		}
+		all = append(all, of)
+	}
+	return all
+}
+
+// origin is where a flag's value comes from that no command line gives.
+func (s *settings) origin(flag *kong.Flag) string {
+	env, _ := fromEnvironment(flag)
+	_, line, set := s.file.Value(flag.Name)
+	switch {
+	case env != "":
+		return env
+	case set:
+		return fmt.Sprintf("%s: line %d", s.path, line)
+	}
+	return "default"
 }
 
 // effective are the settings of run under a file and the environment, and the thresholds that the file changes.
-func effective(path string) (all []setting, thresholds *policy.Config, err error) {
+func effective(path string) (all []worker.Setting, thresholds *policy.Config, err error) {
 	var c cli
 	all, thresholds, err = settingsOf(path, newParser(&c, terminal.Stdio{}))
 	if err != nil {
@@ -160,7 +179,7 @@ func effective(path string) (all []setting, thresholds *policy.Config, err error
 
 // written are the settings and thresholds of a file by itself: whatever the environment of this process says, a value
 // that does not fit is refused, and two files that differ do.
-func written(path string) ([]setting, *policy.Config, error) {
+func written(path string) ([]worker.Setting, *policy.Config, error) {
 	var c cli
 	parser := newParser(&c, terminal.Stdio{})
 	for _, flag := range runFlags(parser.Model) {
@@ -170,7 +189,7 @@ func written(path string) ([]setting, *policy.Config, error) {
 }
 
 // settingsOf are the settings of run as a parser of its flags finds them, with a file.
-func settingsOf(path string, parser *kong.Kong) (all []setting, thresholds *policy.Config, err error) {
+func settingsOf(path string, parser *kong.Kong) (all []worker.Setting, thresholds *policy.Config, err error) {
 	s, err := readSettings(path, namesOf(runFlags(parser.Model)))
 	if err != nil {
 		return nil, nil, err
@@ -180,16 +199,7 @@ func settingsOf(path string, parser *kong.Kong) (all []setting, thresholds *poli
 		return nil, nil, errors.New(s.placed(usageOf(err, nil)))
 	}
 	for _, flag := range runFlags(parser.Model) {
-		of := setting{Name: flag.Name, Value: valueOf(flag), From: "default"}
-		env, _ := fromEnvironment(flag)
-		_, line, set := s.file.Value(flag.Name)
-		switch {
-		case env != "":
-			of.From = env
-		case set:
-			of.From = fmt.Sprintf("%s: line %d", path, line)
-		}
-		all = append(all, of)
+		all = append(all, worker.Setting{Name: flag.Name, Value: valueOf(flag), From: s.origin(flag)})
 	}
 	return all, s.file.Policy, nil
 }
@@ -204,6 +214,16 @@ func changed(cfg, from *policy.Config) (names []string, value map[string][2]stri
 		}
 	}
 	return slices.Sorted(maps.Keys(value)), value
+}
+
+// thresholdsOf are the thresholds in which a configuration differs from the standard one, as settings.
+func thresholdsOf(cfg *policy.Config, from string) (all []worker.Setting) {
+	standard := policy.Standard()
+	names, values := changed(cfg, &standard)
+	for _, name := range names {
+		all = append(all, worker.Setting{Name: name, Value: values[name][1], From: from})
+	}
+	return all
 }
 
 // flatten are the fields of a configuration by their names, those of tables with a dot.
@@ -282,11 +302,7 @@ func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error 
 		return err
 	}
 	if thresholds != nil {
-		standard := policy.Standard()
-		names, values := changed(thresholds, &standard)
-		for _, name := range names {
-			list = append(list, setting{Name: name, Value: values[name][1], From: path})
-		}
+		list = append(list, thresholdsOf(thresholds, path)...)
 	}
 	out := text.PlainWriter{To: std.Out}
 	var rows [][]string

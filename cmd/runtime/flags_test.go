@@ -10,6 +10,9 @@ func TestServersAreShownWithoutPasswords(t *testing.T) {
 	if got := withoutPasswords("nats://u:secret@a:4222, nats://b:4222"); got != "nats://u:xxxxx@a:4222,nats://b:4222" {
 		t.Error(got)
 	}
+	if got := withoutPasswords("nats://token@a:4222,token@b:4222,u:secret@c"); got != "nats://:xxxxx@a:4222,:xxxxx@b:4222,u:xxxxx@c" {
+		t.Error(got)
+	}
 }
 
 func TestEveryRateHasABurst(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/oversight"
+	"ringmaster/cmd/runtime/schema"
 	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
@@ -66,8 +67,9 @@ type runCmd struct {
 	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 
-	given []any          // flags, for the log
-	own   *policy.Config // of the file of settings
+	given    []any            // flags, for the log
+	settings []worker.Setting // all that can be settings
+	own      *policy.Config   // of the file of settings
 }
 
 // keepDone are the values of --done-stream.
@@ -132,6 +134,7 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	}
 	cfg := c.nodeConfig(bus, device, opcodes, limits, log)
 	seen.Meter(&cfg)
+	cfg.Settings, cfg.Drain = c.inUse, stop
 	node, err := worker.Start(ctx, cfg)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -168,7 +171,7 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
 	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
-	cfg.ExplainSchema = explain.Schema()
+	cfg.ExplainSchema = schema.Of[explain.Explanation]()
 	cfg.Explain = func(ctx context.Context, conn *natsio.Conn, worker, queue string) (any, error) {
 		return ask.Decisions(ctx, conn, worker, queue)
 	}
@@ -313,13 +316,28 @@ func withoutPasswords(servers string) string {
 	}
 	list := strings.Split(servers, ",")
 	for i, server := range list {
-		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
-			list[i] = u.Redacted()
-		} else {
-			list[i] = "a server whose address is malformed"
-		}
+		list[i] = withoutPassword(strings.TrimSpace(server))
 	}
 	return strings.Join(list, ",")
+}
+
+// withoutPassword is the address of a server with its password masked, or its token, which stands where a user would.
+func withoutPassword(server string) string {
+	scheme, rest, ok := strings.Cut(server, "://")
+	if !ok {
+		scheme, rest = "nats", server
+	}
+	u, err := url.Parse(scheme + "://" + rest)
+	if err != nil {
+		return "a server whose address is malformed"
+	}
+	if _, two := u.User.Password(); u.User != nil && !two {
+		u.User = url.UserPassword("", u.User.Username())
+	}
+	if !ok {
+		return strings.TrimPrefix(u.Redacted(), "nats://")
+	}
+	return u.Redacted()
 }
 
 // exitHang is the exit code of a process whose device does not return from a launch or a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -88,6 +89,12 @@ func (c *runCmd) thresholds(file *settings, parsed *kong.Context, log *slog.Logg
 		}
 	}
 	c.own = file.file.Policy
+}
+
+// inUse are the settings of this process, as its service tells them.
+func (c *runCmd) inUse() []worker.Setting {
+	cfg := c.policy()
+	return slices.Concat(c.settings, thresholdsOf(&cfg, "the policy of this process"))
 }
 
 // policy is the launch policy that the command line, the environment or the file of settings asks for.

@@ -34,7 +34,7 @@ func answering(t *testing.T, cfg Config) *Conn {
 	must(t, err)
 	cancel, err := c.ServeCancel("gpu0", func(_, _, _ string, answer func(telemetry.CancelFound, int, error)) { answer(0, 0, nil) })
 	must(t, err)
-	service, err := c.RegisterService("1.0.0", nil, func() any { return 7 })
+	service, err := c.RegisterService(ServiceConfig{Status: func() any { return 7 }})
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, service.Stop())

@@ -59,7 +59,9 @@ func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
 	in, err := c.Serve(nullSink{}, ingest)
 	must(t, err)
 	defer func() { must(t, in.Stop(testContext(t))) }()
-	service, err := c.RegisterService("1.0.0", nil, func() any { return 1 })
+	service, err := c.RegisterService(ServiceConfig{Status: func() any { return 1 }, Node: "gpu0", Nodes: []NodeEndpoint{
+		{Name: "state"}, {Name: "config"}, {Name: "drain"},
+	}})
 	must(t, err)
 	defer func() { must(t, service.Stop()) }()
 	work := DefaultWorkConfig()

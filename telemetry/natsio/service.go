@@ -32,13 +32,25 @@ type Service struct {
 	conn     *Conn
 	identity micro.ServiceIdentity
 	started  time.Time
-	status   func() any
+	cfg      ServiceConfig
 	asked    atomic.Int64 // requests for the status
 	subs     []*nats.Subscription
 
-	queues    []*QueueEndpoint
+	endpoints []*endpoint
 	answering sync.WaitGroup
-	places    chan struct{}
+}
+
+// ServiceConfig says what a service is, and what it answers.
+type ServiceConfig struct {
+	Version  string            // a semantic version; any other is shown as 0.0.0
+	Metadata map[string]string // of the service, for people
+	// Status is what `<prefix>.status` and the data field of the service's statistics say, as JSON. Of several runtimes one
+	// answers. It is called concurrently.
+	Status func() any
+	Queues []QueueEndpoint
+	// Node is the token that names this process in the subjects of Nodes; "" for the service's id.
+	Node  string
+	Nodes []NodeEndpoint
 }
 
 // QueueEndpoint answers requests about one queue, on `<prefix>.<name>.<worker>.<queue>`, with JSON. Of several runtimes
@@ -48,39 +60,77 @@ type QueueEndpoint struct {
 	Schema string // JSON schema of the answer, in the endpoint's metadata
 	// Answer is called concurrently, by a few requests at a time; others are refused meanwhile. Its error is the answer.
 	Answer func(ctx context.Context, worker, queue string) (any, error)
+}
 
-	asked atomic.Int64
+// NodeEndpoint answers requests about this process, on `<prefix>.<name>.<node>`, with JSON. Of several processes of one name
+// one answers.
+type NodeEndpoint struct {
+	Name   string
+	Schema string                                 // as of a QueueEndpoint
+	Answer func(ctx context.Context) (any, error) // as of a QueueEndpoint
+}
+
+// endpoint is either.
+type endpoint struct {
+	name, schema string
+	subject      string // that requests come on
+	answer       func(ctx context.Context, m *nats.Msg) (any, error)
+
+	asked  atomic.Int64
+	places chan struct{} // of its own, so that a crowd at one endpoint keeps nobody from another
 }
 
 const (
-	answersAtOnce = 2 // of queue endpoints: one may read a thousand decisions
+	answersAtOnce = 2 // of an endpoint: one may read a thousand decisions
 	answerWithin  = 5 * time.Second
 )
 
 var semver = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]+)?)$`)
 
-// RegisterService makes the runtime visible as a NATS service. Beside those
-// given, its endpoint `<prefix>.status` answers with status() as JSON, and so does the
-// data field of the service's statistics; of several runtimes one answers.
-// status is called concurrently. version has to be a semantic version; any other is
-// shown as 0.0.0. A request without an inbox to answer to is not answered.
-func (c *Conn) RegisterService(version string, metadata map[string]string, status func() any, queues ...*QueueEndpoint) (*Service, error) {
+// RegisterService makes the runtime visible as a NATS service. A request without an inbox to answer to is not answered.
+func (c *Conn) RegisterService(cfg ServiceConfig) (*Service, error) {
 	number := "0.0.0"
-	if m := semver.FindStringSubmatch(version); m != nil {
+	if m := semver.FindStringSubmatch(cfg.Version); m != nil {
 		number = m[1]
 	}
-	if metadata == nil {
-		metadata = map[string]string{}
+	if cfg.Metadata == nil {
+		cfg.Metadata = map[string]string{}
+	}
+	id := fmt.Sprintf("%016x", c.cfg.Incarnation)
+	if cfg.Node == "" {
+		cfg.Node = id
 	}
 	s := &Service{
-		conn: c, started: time.Now().UTC(), status: status, queues: queues, places: make(chan struct{}, answersAtOnce),
-		identity: micro.ServiceIdentity{Name: ServiceName, ID: fmt.Sprintf("%016x", c.cfg.Incarnation), Version: number, Metadata: metadata},
+		conn: c, started: time.Now().UTC(), cfg: cfg,
+		identity: micro.ServiceIdentity{Name: ServiceName, ID: id, Version: number, Metadata: cfg.Metadata},
 	}
+	s.listEndpoints()
 	err := s.subscribe()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("register service: %w", err), s.Stop())
 	}
 	return s, nil
+}
+
+// listEndpoints makes endpoints of what the configuration answers.
+func (s *Service) listEndpoints() {
+	add := func(name, names, schema string, answer func(ctx context.Context, m *nats.Msg) (any, error)) {
+		s.endpoints = append(s.endpoints, &endpoint{
+			name: name, subject: s.conn.prefix() + "." + name + "." + names, schema: schema, answer: answer, places: make(chan struct{}, answersAtOnce),
+		})
+	}
+	for _, e := range s.cfg.Queues {
+		add(e.Name, "*.*", e.Schema, func(ctx context.Context, m *nats.Msg) (any, error) {
+			worker, queue, _ := strings.Cut(strings.TrimPrefix(m.Subject, s.conn.prefix()+"."+e.Name+"."), ".")
+			if err := CheckNames(worker, queue); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+			}
+			return e.Answer(ctx, worker, queue)
+		})
+	}
+	for _, e := range s.cfg.Nodes {
+		add(e.Name, s.cfg.Node, e.Schema, func(ctx context.Context, _ *nats.Msg) (any, error) { return e.Answer(ctx) })
+	}
 }
 
 // subscribe begins to answer: each verb to all services, to those of the name, and to this one.
@@ -102,41 +152,34 @@ func (s *Service) subscribe() error {
 			}
 		}
 	}
-	for _, e := range s.queues {
-		if err := add(s.conn.nc.QueueSubscribe(s.pattern(e), statusGroup, func(m *nats.Msg) { s.ask(e, m) })); err != nil {
+	for _, e := range s.endpoints {
+		if err := add(s.conn.nc.QueueSubscribe(e.subject, statusGroup, func(m *nats.Msg) { s.ask(e, m) })); err != nil {
 			return err
 		}
 	}
 	return add(s.conn.nc.QueueSubscribe(s.subject(), statusGroup, s.answer(func() any {
 		s.asked.Add(1)
-		return s.status()
+		return s.cfg.Status()
 	})))
 }
 
-func (s *Service) pattern(e *QueueEndpoint) string { return s.conn.prefix() + "." + e.Name + ".*.*" }
-
-// ask answers a request about a queue.
-func (s *Service) ask(e *QueueEndpoint, m *nats.Msg) {
+// ask answers a request to an endpoint.
+func (s *Service) ask(e *endpoint, m *nats.Msg) {
 	if !s.conn.MayAnswer(m) {
 		return
 	}
-	worker, queue, _ := strings.Cut(strings.TrimPrefix(m.Subject, s.conn.prefix()+"."+e.Name+"."), ".")
-	if err := CheckNames(worker, queue); err != nil {
-		s.conn.refuse(m.Reply, telemetry.SubjectSnapshot, fmt.Errorf("%w: %w", ErrRequest, err))
-		return
-	}
 	select {
-	case s.places <- struct{}{}:
+	case e.places <- struct{}{}:
 	default:
 		s.conn.refuse(m.Reply, telemetry.SubjectSnapshot, ErrTooMany)
 		return
 	}
 	e.asked.Add(1)
 	s.answering.Go(func() {
-		defer func() { <-s.places }()
+		defer func() { <-e.places }()
 		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 		defer cancel()
-		value, err := e.Answer(ctx, worker, queue)
+		value, err := e.answer(ctx, m)
 		var text []byte
 		if err == nil {
 			text, err = json.Marshal(value)
@@ -169,8 +212,8 @@ func (s *Service) ping() any {
 
 func (s *Service) info() any {
 	endpoints := []micro.EndpointInfo{{Name: statusEndpoint, Subject: s.subject(), QueueGroup: statusGroup}}
-	for _, e := range s.queues {
-		endpoints = append(endpoints, micro.EndpointInfo{Name: e.Name, Subject: s.pattern(e), QueueGroup: statusGroup, Metadata: map[string]string{"schema": e.Schema}})
+	for _, e := range s.endpoints {
+		endpoints = append(endpoints, micro.EndpointInfo{Name: e.name, Subject: e.subject, QueueGroup: statusGroup, Metadata: map[string]string{"schema": e.schema}})
 	}
 	return micro.Info{
 		ServiceIdentity: s.identity, Type: micro.InfoResponseType, Description: "launch geometry for GPU work queues", Endpoints: endpoints,
@@ -178,10 +221,10 @@ func (s *Service) info() any {
 }
 
 func (s *Service) stats() any {
-	data, _ := json.Marshal(s.status()) // a status that does not encode is left out
+	data, _ := json.Marshal(s.cfg.Status()) // a status that does not encode is left out
 	endpoints := []*micro.EndpointStats{{Name: statusEndpoint, Subject: s.subject(), QueueGroup: statusGroup, NumRequests: int(s.asked.Load()), Data: data}}
-	for _, e := range s.queues {
-		endpoints = append(endpoints, &micro.EndpointStats{Name: e.Name, Subject: s.pattern(e), QueueGroup: statusGroup, NumRequests: int(e.asked.Load())})
+	for _, e := range s.endpoints {
+		endpoints = append(endpoints, &micro.EndpointStats{Name: e.name, Subject: e.subject, QueueGroup: statusGroup, NumRequests: int(e.asked.Load())})
 	}
 	return micro.Stats{ServiceIdentity: s.identity, Type: micro.StatsResponseType, Started: s.started, Endpoints: endpoints}
 }

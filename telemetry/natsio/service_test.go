@@ -11,7 +11,7 @@ import (
 func TestServiceIsFoundAndAnswers(t *testing.T) {
 	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
-	svc, err := runtime.RegisterService("v1.2.3", map[string]string{"worker": "gpu0"}, func() any { return map[string]int{"decisions": 7} })
+	svc, err := runtime.RegisterService(ServiceConfig{Version: "v1.2.3", Metadata: map[string]string{"worker": "gpu0"}, Status: func() any { return map[string]int{"decisions": 7} }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,13 @@ import (
 	"ringmaster/telemetry/natsio/decided"
 )
 
+// Setting is one setting of a process.
+type Setting struct {
+	Name  string `json:"setting"`
+	Value string `json:"value"`
+	From  string `json:"from"` // what gave it: default, a line of a file, a variable, the command line
+}
+
 // Device is an open GL device.
 type Device interface {
 	gpu.Device
@@ -50,6 +57,10 @@ type Config struct {
 	// returns. Nil: nobody does.
 	Explain       func(ctx context.Context, conn *natsio.Conn, worker, queue string) (any, error)
 	ExplainSchema string
+	// Settings are what the node was started with, for who asks the service. They have no secrets in them. Nil: nobody is told.
+	Settings func() []Setting
+	// Drain ends the process as SIGTERM does, when who asks the service may. It must not block. Nil: nobody may.
+	Drain func()
 
 	// Autotuner says how geometries are tuned, and Memory what tuners begin from; the node shares it on
 	// the bus and closes it. nil: nothing is remembered.

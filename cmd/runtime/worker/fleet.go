@@ -189,3 +189,26 @@ func processName(worker string, role Role) string {
 	host, _ := os.Hostname() // without it the process number has to do
 	return fmt.Sprintf("ringmaster run --worker %s, which %s, on %s, process %d", worker, role, host, os.Getpid())
 }
+
+// announcePeriod bounds how long a node that started later, or missed an
+// announcement, does not know a worker's limits.
+const announcePeriod = 5 * time.Second
+
+// every does something now and then periodically until stopped.
+func every(period time.Duration, do func()) (stop func()) {
+	do()
+	ticker, quit, done := time.NewTicker(period), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ticker.C:
+				do()
+			case <-quit:
+				ticker.Stop()
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}

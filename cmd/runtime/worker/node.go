@@ -14,6 +14,7 @@ import (
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/poison"
@@ -41,6 +42,8 @@ type Node struct {
 	heap    *natsio.HeapService
 	cancels []*natsio.CancelService // of the worker, then of its pools
 	graphs  Graphs
+	limits  policy.Limits
+	budget  uint64 // of the device's memory in bytes
 
 	announcing func() // stops the announcements
 	telling    func() // stops telling backlogs; nil: nobody else decides for the worker
@@ -140,9 +143,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config) (err error) {
 	if cfg.NATS.Shadowed.Prefix != "" {
 		return nil // who looks for runtimes looks for those that act
 	}
-	n.service, err = n.conn.RegisterService(cfg.Version, map[string]string{"worker": cfg.Name, "device": n.DeviceName()},
-		func() any { return n.Status() }, n.endpoints(cfg)...)
-	return err
+	return n.register(cfg)
 }
 
 // startActors starts what decides, and what decisions leave by.
@@ -188,7 +189,8 @@ func (n *Node) attach(cfg *Config) (budget uint64, err error) {
 	if n.memory != nil {
 		n.memory.Open(n.engine.DeviceIdentity())
 	}
-	return budget, n.system.AttachEngine(cfg.Name, megakernel.LimitsOf(cfg.Device), budget, n.engine)
+	n.limits, n.budget = megakernel.LimitsOf(cfg.Device), budget
+	return budget, n.system.AttachEngine(cfg.Name, n.limits, budget, n.engine)
 }
 
 // execute announces the device and starts to consume the worker's work.
@@ -374,27 +376,4 @@ func (n *Node) drain(ctx context.Context) error {
 		settled = n.system.Drain(ctx)
 	}
 	return errors.Join(<-taken, settled)
-}
-
-// announcePeriod bounds how long a node that started later, or missed an
-// announcement, does not know a worker's limits.
-const announcePeriod = 5 * time.Second
-
-// every does something now and then periodically until stopped.
-func every(period time.Duration, do func()) (stop func()) {
-	do()
-	ticker, quit, done := time.NewTicker(period), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ticker.C:
-				do()
-			case <-quit:
-				ticker.Stop()
-				return
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
 }

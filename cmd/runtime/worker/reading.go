@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ringmaster/actors"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/poison"
 )
@@ -21,6 +22,8 @@ type Reading struct {
 	Waiting map[string]uint64  // batches of the worker in the stream by queue, at the last look; not to be changed
 	Streams []natsio.StreamUse // of some seconds ago at most
 	Ring    *RingUse           // nil without a device
+	Limits  policy.Limits      // of the device; zero without one
+	Memory  uint64             // budget of the device's memory in bytes, 0 for none
 	BeatAt  time.Time          // when the actors' clock ticked last
 }
 
@@ -45,6 +48,7 @@ func (n *Node) Reading() Reading {
 		return r
 	}
 	r.Device, r.Software, r.Waiting = n.DeviceName(), n.device.Info().Software, n.work[0].Stored()
+	r.Limits, r.Memory = n.limits, n.budget
 	books := n.engine.ring.Stats()
 	r.Ring = &RingUse{Pages: books.Pages, FreePages: books.FreePages, InFlight: books.InFlight, Building: books.Building}
 	if lost := n.engine.keeper.lostAt.Load(); lost != nil {
@@ -86,15 +90,4 @@ func (n *Node) watchStreams() (stop func()) {
 		}
 	}()
 	return func() { cancel(); <-done }
-}
-
-// endpoints are what the service answers about single queues.
-func (n *Node) endpoints(cfg *Config) []*natsio.QueueEndpoint {
-	if cfg.Explain == nil {
-		return nil
-	}
-	answer := func(ctx context.Context, worker, queue string) (any, error) {
-		return cfg.Explain(ctx, n.conn, worker, queue)
-	}
-	return []*natsio.QueueEndpoint{{Name: "explain", Schema: cfg.ExplainSchema, Answer: answer}}
 }
