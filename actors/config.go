@@ -43,6 +43,8 @@ type Config struct {
 	RemoteMemory func(worker string) session.Memory
 	// Meter is told how long things take. Nil: nobody wants to know.
 	Meter Meter
+	// Adviser is told of what becomes of decisions in the store. Nil: nobody wants to know.
+	Adviser Adviser
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger
 

@@ -89,6 +89,20 @@ func (unmetered) Decided(time.Duration)  {}
 func (unmetered) Waited(time.Duration)   {}
 func (unmetered) Launched(time.Duration) {}
 
+// Adviser is told what an operator wants to know of. Its methods must not block and may be called concurrently.
+type Adviser interface {
+	// TookOver tells that a queue was decided for here after another process had decided.
+	TookOver(worker, queue string, decision uint64)
+	// DecisionRefused tells that the store had another decision in place of one of this process.
+	DecisionRefused(worker, queue string, decision uint64)
+}
+
+// unadvised is the Adviser of a system that has none.
+type unadvised struct{}
+
+func (unadvised) TookOver(_, _ string, _ uint64)        {}
+func (unadvised) DecisionRefused(_, _ string, _ uint64) {}
+
 // Store keeps decisions where all processes that may decide see them: a stream, whose server
 // compares and sets. Calls never block.
 type Store interface {

@@ -164,6 +164,7 @@ func (a *queueActor) onWritten(m *written) {
 		s.fence.Doubt()
 		if m.how == telemetry.WrittenRefused {
 			a.cell.count(func(n *Counts) { n.DecisionsRefused++ })
+			a.system.cfg.Adviser.DecisionRefused(a.device.name, a.name, s.under.decision.Decision)
 		} else {
 			a.cell.count(func(n *Counts) { n.DecisionsDoubted++ })
 			a.stand(StandsInDoubt, "the stream of decisions did not answer")
@@ -239,6 +240,7 @@ func (a *queueActor) accepted() {
 	a.timed(&u.view)
 	if a.storing.standing.State == StandsBy {
 		a.cell.count(func(n *Counts) { n.TakeOvers++ })
+		a.system.cfg.Adviser.TookOver(a.device.name, a.name, u.decision.Decision)
 	}
 	a.stand(StandsStored, "")
 	a.hold(u.decision)

@@ -3,6 +3,7 @@ package actors
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,6 +160,8 @@ func TestAProcessThatWakesUpDecidesNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
 		asleep, other := process(t, store, 99, nil), process(t, store, 100, nil)
+		var told refusedDecisions
+		asleep.cfg.Adviser = &told
 		defer asleep.Close()
 		defer other.Close()
 		announce(t, asleep, 1)
@@ -182,10 +185,22 @@ func TestAProcessThatWakesUpDecidesNothingTwice(t *testing.T) {
 		if len(all) != 60 {
 			t.Errorf("%d decisions of 60 records", len(all))
 		}
-		if n := asleep.Stats().DecisionsRefused; n == 0 {
-			t.Error("nothing was refused")
+		if n := asleep.Stats().DecisionsRefused; n == 0 || told.n.Load() != n {
+			t.Errorf("%d decisions were refused, and %d told", n, told.n.Load())
 		}
 	})
+}
+
+// refusedDecisions counts what it is told of queue gpu1.q.
+type refusedDecisions struct {
+	unadvised
+	n atomic.Uint64
+}
+
+func (r *refusedDecisions) DecisionRefused(worker, queue string, decision uint64) {
+	if worker == "gpu1" && queue == "q" && decision > 0 {
+		r.n.Add(1)
+	}
 }
 
 // Without the store a local engine goes on, and joins again where it left or where another has

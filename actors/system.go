@@ -61,6 +61,9 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	if cfg.Meter == nil {
 		cfg.Meter = unmetered{}
 	}
+	if cfg.Adviser == nil {
+		cfg.Adviser = unadvised{}
+	}
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
 		started: time.Now(), devices: make(map[string]*device),

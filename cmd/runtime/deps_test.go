@@ -34,6 +34,7 @@ var projectImports = map[string][]string{
 	"telemetry/trace":                    {"telemetry"},                                                                         // what came with a trace context, until it is done
 	"telemetry/access":                   {"telemetry"},                                                                         // who may do what on the bus, as values
 	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio", "telemetry/trace"},                                  // what programs use, without the server
+	"telemetry/natsio/advisory":          {"telemetry", "telemetry/complaint", "telemetry/natsio"},                              // events for operators
 	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                                     // batches that were set aside
 	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio", "telemetry/trace"},           // the stream of decisions
 	"telemetry/natsio/natstest":          nil,                                                                                   // for tests: server processes
@@ -97,7 +98,7 @@ var projectImports = map[string][]string{
 		"bench/edgework", "megakernel/graph", "megakernel/calibration", "megakernel/fixed", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
-	"cmd/runtime/worker": {"cmd/runtime/schema", "cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
+	"cmd/runtime/worker": {"cmd/runtime/schema", "telemetry/natsio/advisory", "cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership", "telemetry/natsio/poison"}, // what serves, from plain values
 	"cmd/runtime/demo":             {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"},                                                        // recorded load, on a worker
 	"cmd/runtime/demo/trace":       {"megakernel/graph"},                                                                                                                                                                                                                                                                                      // bundled data and its mapping

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -16,6 +17,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/advisory"
 )
 
 // asker asks what a program that knows only NATS can ask.
@@ -120,5 +122,69 @@ func TestAServiceTellsItsStateAndSettingsAndDrains(t *testing.T) {
 	}
 	if nobody.ask("state."+id(second), &state); state.Draining {
 		t.Error("the other one drains too")
+	}
+}
+
+// Operators see who decides come, go, and take over, each once.
+func TestEventsTellWhoComesAndGoes(t *testing.T) {
+	url := serverOf(t)
+	operator := askerOn(t, url)
+	heard := make(chan *nats.Msg, 64)
+	if _, err := operator.NATS().ChanSubscribe("ringmaster.v1.advisory.>", heard); err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := func() (e advisory.Event) {
+		t.Helper()
+		select {
+		case m := <-heard:
+			if err := json.Unmarshal(m.Data, &e); err != nil {
+				t.Fatalf("%v in %s", err, m.Data)
+			}
+		case <-time.After(clientPatience):
+			t.Fatal("nothing is told")
+		}
+		e.Type = strings.TrimPrefix(e.Type, "ringmaster.advisory.v1.")
+		return e
+	}
+	nodes := map[string]*node{}
+	for range 2 {
+		n := decider(t, url)
+		id := fmt.Sprintf("%016x", n.id)
+		nodes[id] = n
+		if e := next(); e.Type != "node_joined" || e.Node != id || e.Worker != "w1" || !strings.Contains(e.Process, "decides only") {
+			t.Errorf("%+v", e)
+		}
+	}
+	records := `{"kind":"worker","max_workgroup_size_x":256,"max_compute_workgroups_per_dimension":1000,"max_compute_invocations_per_workgroup":256}` + "\n" + `{"kind":"queue","queue_len":300}` + "\n"
+	ringmasterUntil(t, url, records)
+	var owner, other string
+	for id := range nodes {
+		var state worker.State
+		if operator.ask("state."+id, &state); len(state.Queues) == 1 && state.Queues[0].Standing == "stored" {
+			owner = id
+		} else {
+			other = id
+		}
+	}
+	if owner == "" || other == "" {
+		t.Fatalf("it is not one of the two that decides: %q and %q", owner, other)
+	}
+	nodes[owner].kill()
+	if e := next(); e.Type != "node_lost" || e.Node != other || !strings.Contains(e.Process, fmt.Sprint("process ", nodes[owner].Process.Pid)) {
+		t.Errorf("%+v", e)
+	}
+	ringmasterUntil(t, url, records)
+	if e := next(); e.Type != "took_over" || e.Node != other || e.Worker != "w7" || e.Queue != "q" || e.Decision == 0 {
+		t.Errorf("%+v", e)
+	}
+	nodes[other].drained()
+	if e := next(); e.Type != "node_draining" || e.Node != other {
+		t.Errorf("%+v", e)
+	}
+	if len(heard) > 0 {
+		t.Errorf("%s too", (<-heard).Data)
 	}
 }

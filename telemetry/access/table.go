@@ -49,6 +49,8 @@ var table = []row{
 	{"PREFIX.state.WORKER", operator, runtimes, "requests for a process's queues, limits and ring"},
 	{"PREFIX.config.WORKER", operator, runtimes, "requests for the settings that a process has"},
 	{"PREFIX.drain.WORKER", operator, runtimes, "requests to finish what is held, and end"},
+	{"PREFIX.advisory.*.WORKER", runtimes, nobody, "events for operators"},
+	{"PREFIX.advisory.>", nobody, operator, "events for operators"},
 	{"PREFIX.rejected.>", runtimes, operator, "refusals, of payloads without a name too"},
 	{"PREFIX.rejected.WORKER.QUEUE", nobody, publisher | submitter, "refusals of a queue's payloads"},
 	{"PREFIX.status", operator, runtimes, "requests for the status"},

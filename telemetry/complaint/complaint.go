@@ -21,7 +21,11 @@ const sweepPause = time.Second
 // Log writes complaints. Its methods may be called by several goroutines.
 type Log struct {
 	log *slog.Logger
+	*Pace
+}
 
+// Pace says when something may be told again. Its methods may be called by several goroutines.
+type Pace struct {
 	mu    sync.Mutex
 	lines map[subject]*line
 	swept time.Time // when forget last ran
@@ -36,7 +40,10 @@ type line struct {
 }
 
 // New returns a Log that writes to log.
-func New(log *slog.Logger) *Log { return &Log{log: log, lines: make(map[subject]*line)} }
+func New(log *slog.Logger) *Log { return &Log{log: log, Pace: NewPace()} }
+
+// NewPace returns a Pace by which nothing was told yet.
+func NewPace() *Pace { return &Pace{lines: make(map[subject]*line)} }
 
 // Warn logs what happened to a worker's queue, which may be empty, at WARN. what is
 // the message; with attrs, which are as slog has them, it is one complaint, whatever
@@ -47,7 +54,7 @@ func (l *Log) Warn(what, worker, queue string, attrs ...any) {
 
 // Say is Warn at another level.
 func (l *Log) Say(level slog.Level, what, worker, queue string, attrs ...any) {
-	suppressed, due := l.due(subject{what, worker, queue}, time.Now())
+	suppressed, due := l.Due(what, worker, queue)
 	if !due {
 		return
 	}
@@ -65,8 +72,13 @@ func (l *Log) Say(level slog.Level, what, worker, queue string, attrs ...any) {
 	l.log.Log(context.Background(), level, what, all...)
 }
 
+// Due says whether to tell what happened to a worker's queue now, and how often that was left out before.
+func (l *Pace) Due(what, worker, queue string) (suppressed uint64, due bool) {
+	return l.due(subject{what, worker, queue}, time.Now())
+}
+
 // due says whether to write a line now, and how many were left out before it.
-func (l *Log) due(s subject, now time.Time) (suppressed uint64, due bool) {
+func (l *Pace) due(s subject, now time.Time) (suppressed uint64, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.lines[s]
@@ -92,7 +104,7 @@ func (l *Log) due(s subject, now time.Time) (suppressed uint64, due bool) {
 }
 
 // forget drops the subjects that are quiet and of which nothing was left out.
-func (l *Log) forget(now time.Time) {
+func (l *Pace) forget(now time.Time) {
 	l.swept = now
 	for s, at := range l.lines {
 		if at.suppressed == 0 && !now.Before(at.next) {

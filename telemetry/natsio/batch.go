@@ -378,6 +378,9 @@ func (w *WorkConsumer) turnAway(b *batch, attempt int, m jetstream.Msg, why erro
 		w.settle(b, attempt, telemetry.OutcomeRefused, err)
 		return
 	}
+	if w.cfg.Crowded != nil {
+		w.cfg.Crowded(w.worker, b.queue, work.Batch, why)
+	}
 	crowd := fmt.Errorf("%d batches of the queue wait already: %w", w.cfg.mostHeld(), why)
 	w.drop(b, attempt, &w.crowded, ReasonCrowded,
 		fmt.Errorf("batch %q: submit it again later, under another id: %w", work.Batch, crowd),

@@ -12,9 +12,10 @@ import (
 
 func TestAQueueThatGetsNothingDoneLeavesRoomForOthers(t *testing.T) {
 	const most, crowd = 8, 30
-	refused := make(chan telemetry.Done, crowd)
+	refused, told := make(chan telemetry.Done, crowd), make(chan string, crowd)
 	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) {
 		c.MaxPending, c.RetryMin, c.RetryMax = most, time.Hour, time.Hour
+		c.Crowded = func(worker, queue, batch string, why error) { told <- fmt.Sprint(worker, queue, batch, why) }
 		c.GaveUp = func(_, queue string, d *telemetry.Done, sent func(error)) {
 			if queue != "a" {
 				t.Errorf("batch %s of queue %s is refused", d.Batch, queue)
@@ -35,6 +36,9 @@ func TestAQueueThatGetsNothingDoneLeavesRoomForOthers(t *testing.T) {
 		}
 		if got := receive(t, refused); got.Batch != d.work.Batch || got.Dropped != 3 || got.WorkSentNs != 1234 || !strings.Contains(got.Error, over.Error()) {
 			t.Fatalf("batch %s: done record %+v", d.work.Batch, got)
+		}
+		if got, want := receive(t, told), "gpu0a"+d.work.Batch+over.Error(); got != want {
+			t.Fatalf("told of %s, want %s", got, want)
 		}
 	}
 	if _, err := storeWork(t, s.client, "victim", batchOf("v", 1)); err != nil {

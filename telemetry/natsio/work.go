@@ -57,6 +57,8 @@ type WorkConfig struct {
 	// second attempt after OutcomeBusy. It doubles with each further one up to
 	// RetryMax.
 	RetryMin, RetryMax time.Duration
+	// Crowded is told of a batch that is refused because too many of its queue wait. It must not block. Nil: nobody is told.
+	Crowded func(worker, queue, batch string, why error)
 	// Share is how batches are taken that other workers may take too. Nil: whatever comes is.
 	Share *Share
 }

@@ -75,7 +75,7 @@ func (n *Node) openStream(ctx context.Context, cfg *Config, actorCfg *actors.Con
 	}
 	n.unstored = nil // what else is wrong passes, or is told by the store
 	store := decided.DefaultConfig()
-	store.Bounds = cfg.Stored
+	store.Bounds, store.Changed = cfg.Stored, n.advise.storing
 	store.Policy, store.PolicyText, store.Log = decisionlog.ConfigName(&cfg.Policy), decisionlog.ConfigText(&cfg.Policy), cfg.Log
 	stream, err := decided.Open(n.conn, store)
 	if err != nil {
@@ -92,7 +92,7 @@ func (n *Node) openStream(ctx context.Context, cfg *Config, actorCfg *actors.Con
 // join lets the other processes know of this one, and takes over what they have decided.
 func (n *Node) join(ctx context.Context, cfg *Config) (err error) {
 	claims := ownership.Config{
-		Worker: cfg.Name, Role: ownership.RoleDecides, Process: processName(cfg.Name, n.role), Log: cfg.Log, Changed: n.reconsider,
+		Worker: cfg.Name, Role: ownership.RoleDecides, Process: processName(cfg.Name, n.role), Log: cfg.Log, Changed: n.reconsider, Lost: n.advise.lost,
 	}
 	switch n.role {
 	case RoleDecideOnly:

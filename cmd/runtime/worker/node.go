@@ -17,6 +17,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/advisory"
 	"ringmaster/telemetry/natsio/poison"
 )
 
@@ -31,6 +32,7 @@ type Node struct {
 	ingest  *natsio.Ingest
 	results *natsio.Results
 	service *natsio.Service
+	advise  *adviser // nil before the bus
 
 	decisions *decisions.Log // nil: not logged
 	memory    *tuned.Memory  // nil: nothing is remembered
@@ -81,6 +83,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.conn, err = natsio.Connect(cfg.NATS); err != nil {
 		return nil, err
 	}
+	n.advise = newAdviser(n.conn, &cfg)
 	if cfg.Device != nil { // first, as it takes a while
 		cfg.Engine.AgeThreshold = cfg.Policy.PriorityAgeThreshold
 		if n.engine, err = newEngine(cfg.Device, cfg.Engine, cfg.Log); err != nil {
@@ -98,6 +101,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.members.Begin()
 	n.watching = n.watchStreams()
+	n.advise.node(advisory.NodeJoined)
 	n.settle(ctx)
 	return n, nil
 }
@@ -153,7 +157,7 @@ func (n *Node) startActors(ctx context.Context, cfg *Config) (err error) {
 	}
 	actorCfg := actors.DefaultConfig()
 	actorCfg.Policy, actorCfg.Incarnation, actorCfg.Logger = cfg.Policy, n.conn.Incarnation(), cfg.Log
-	actorCfg.Meter = cfg.Meter
+	actorCfg.Meter, actorCfg.Adviser = cfg.Meter, n.advise
 	actorCfg.Autotuner, actorCfg.Decider, actorCfg.Software = cfg.Autotuner, cfg.Decider, cfg.Version
 	if cfg.MaxQueues > 0 {
 		actorCfg.MaxQueues = cfg.MaxQueues
@@ -216,7 +220,8 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 		work = *cfg.Work
 	}
 	work.Finished = cfg.Finished
-	work.MaxDeliveries, work.GaveUp, work.SetAside = cfg.Deliveries, n.outlet.Done, poison.NewKeeper(n.conn).SetAside
+	work.MaxDeliveries, work.GaveUp, work.SetAside = cfg.Deliveries, n.outlet.Done, n.advise.setAside(poison.NewKeeper(n.conn))
+	work.Crowded = n.advise.crowded
 	if err = n.take(ctx, cfg.Name, work); err != nil {
 		return err
 	}
@@ -287,6 +292,7 @@ func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
 	if n.watching != nil {
 		n.watching()
+		n.advise.node(advisory.NodeDraining)
 	}
 	if n.announcing != nil {
 		n.announcing()

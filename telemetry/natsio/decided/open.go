@@ -94,6 +94,9 @@ func (s *Store) settle(stream jetstream.Stream, err error) {
 	was := s.stats.Problem
 	s.stats.Problem = problem
 	s.mu.Unlock()
+	if was != problem && s.cfg.Changed != nil {
+		s.cfg.Changed(err)
+	}
 	switch {
 	case was == problem:
 	case err == nil:

@@ -40,6 +40,8 @@ type Config struct {
 	PolicyText []byte
 	// Bounds are those of the stream.
 	Bounds Bounds
+	// Changed is told why the stream is lost, and nil when it is found. It must not block. Nil: nobody is told.
+	Changed func(problem error)
 	// Log receives what people should know. Not nil.
 	Log *slog.Logger
 }

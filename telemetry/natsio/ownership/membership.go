@@ -34,6 +34,9 @@ type Config struct {
 	// Changed is called when the owner of a worker may be another than before, with AnyWorker for
 	// all. It must not block, and several goroutines call it. Nil: nobody is told.
 	Changed func(worker string)
+	// Lost is called when a process that decided is gone without handing over, with why. Of all processes that could
+	// decide in its place one is told. It must not block. Nil: nobody is told.
+	Lost func(c Claim, why string)
 }
 
 // Membership is the place of this process among those that decide. Its methods may be called concurrently.
@@ -316,7 +319,7 @@ func (m *Membership) hear(text []byte, on string) {
 func (m *Membership) update(change func(*peers)) {
 	m.mu.Lock()
 	change(&m.peers)
-	events := m.peers.events
+	events, lost := m.peers.events, m.peers.lost()
 	if m.peers.stale {
 		m.roster.Store(NewRoster(m.peers.claims(m.conn.NATS().IsConnected())))
 	}
@@ -325,6 +328,11 @@ func (m *Membership) update(change func(*peers)) {
 	for _, e := range events {
 		m.log(e)
 		m.changed(e.claim.Worker)
+	}
+	for _, e := range lost {
+		if m.cfg.Lost != nil {
+			m.cfg.Lost(e.claim, e.what)
+		}
 	}
 }
 

@@ -123,6 +123,30 @@ func (p *peers) answered(incarnation uint64) {
 	k.lives, k.hung, k.missed, k.asked = true, false, 0, time.Time{}
 }
 
+// lost are those events that tell of a process which decided and is gone without handing over, and of which this process is
+// the one to tell: of those that could decide in its place, the one with the least incarnation.
+func (p *peers) lost() (events []event) {
+	for _, e := range p.events {
+		gone := e.what == peerEnded || e.what == peerSilent || e.what == peerHung
+		if gone && e.claim.Deciding && p.speaks(e.claim.Worker) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func (p *peers) speaks(worker string) bool {
+	if p.own.Worker != worker && p.own.Worker != AnyWorker {
+		return false
+	}
+	for _, k := range p.known {
+		if k.counts() && k.Incarnation < p.own.Incarnation && (k.Worker == worker || k.Worker == AnyWorker) {
+			return false
+		}
+	}
+	return true
+}
+
 // gone takes note that nobody listens for requests to a process: it has ended, or its connection has.
 func (p *peers) gone(incarnation uint64) {
 	if k := p.known[incarnation]; k != nil {

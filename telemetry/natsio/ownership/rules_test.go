@@ -71,6 +71,9 @@ func (p *player) play(what string, args []string) {
 	for _, e := range p.peers.events {
 		p.say("%d %s", e.claim.Incarnation, e.what)
 	}
+	for _, e := range p.peers.lost() {
+		p.say("tells that %d is lost", e.claim.Incarnation)
+	}
 	p.peers.events = nil
 }
 
