@@ -16,6 +16,7 @@ import (
 	"ringmaster/cmd/runtime/admin"
 	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/plugin"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
@@ -79,6 +80,9 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	var c cli
 	exited := -1
 	parser := newParser(&c, std, kong.Exit(func(code int) { exited = code }))
+	if slices.Equal(args, []string{plugin.Flag}) {
+		return introspect(parser, std)
+	}
 	path, _ := configPath(args)
 	file, err := readSettings(path, namesOf(runFlags(parser.Model)))
 	if err != nil {
@@ -136,6 +140,17 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	}
 	fmt.Fprintf(std.Err, "ringmaster: %s%s\n", text.PlainLines(err.Error()), adviceOn(err))
 	return code
+}
+
+// introspect prints the model of the command line, for the nats command.
+func introspect(parser *kong.Kong, std terminal.Stdio) int {
+	model, err := plugin.Model(parser.Model, version)
+	if err != nil {
+		fmt.Fprintf(std.Err, "ringmaster: %v\n", err)
+		return 1
+	}
+	fmt.Fprintln(std.Out, string(model))
+	return 0
 }
 
 // exitRefused is the exit code of a command whose user a NATS server does not let in, or not do what the command

@@ -16,7 +16,7 @@ import (
 
 // NATS say how to reach NATS.
 type NATS struct {
-	URL     string `name:"nats" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
+	URL     string `name:"nats" aliases:"server" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
 	Creds   string `env:"NATS_CREDS" placeholder:"FILE" help:"NATS credentials file."`
 	NKey    string `name:"nkey" env:"NATS_NKEY" placeholder:"FILE" help:"File with the seed of an NKey."`
 	Context string `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command."`
