@@ -3,17 +3,21 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/explain"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
+	"ringmaster/telemetry/natsio/poison"
 )
 
 // A batch that comes after its cancellation does not run, one that has ended says
@@ -98,4 +102,65 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
 	}
+}
+
+// A batch is found where it is: nowhere, done, with a worker, withdrawn, in the stream of a worker that is gone, set aside.
+func TestExplainSaysWhereABatchIs(t *testing.T) {
+	requireGL(t)
+	url := serverOf(t)
+	run := func(args ...string) outcome {
+		return ringmaster(t, t.Context(), "", append(args, "--nats", url)...)
+	}
+	expect := func(id string, want ...string) {
+		t.Helper()
+		var got outcome
+		for deadline := time.Now().Add(clientPatience); time.Now().Before(deadline); {
+			got = run("explain", "w1.q", "--batch", id)
+			if got.code == 0 && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(got.stdout, w) }) {
+				return
+			}
+		}
+		t.Errorf("%s: exit code %d, %s%s, want %q", id, got.code, got.stdout, got.err, want)
+	}
+	submit := func(id string, args ...string) {
+		t.Helper()
+		if got := run(append([]string{"submit", "--worker", "w1", "--queue", "q", "--slots", "nop", "--batch", id}, args...)...); got.code != 0 {
+			t.Fatalf("submit %s: %+v", id, got)
+		}
+	}
+	expect("b0", "batch b0 of w1.q is unknown", "no done record of it is kept")
+	s := serveOn(t, url, "--limit", "q:rate=0.001,burst=1", "--done-stream", "always", "--max-deliveries", "7")
+	submit("b1")
+	expect("b1", "batch b1 of w1.q is done: ", "ago: 1 slot executed, 0 faulted, 0 dropped", "next: nothing")
+	submit("b2", "--no-wait")
+	submit("b3", "--no-wait")
+	expect("b2", "is held: worker w1 has had it for", "delivery 1 of 7, and is the next of its queue", "as number 2 of the stream")
+	expect("b3", "is held", "behind 1 batch with 1 slot")
+	if got := run("cancel", "--worker", "w1", "--queue", "q", "b2"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	expect("b2", "is withdrawn: ", "0 slots executed, 0 faulted, 1 dropped")
+	s.stop()
+	submit("b4", "--no-wait")
+	expect("b4", "is waiting: in the stream for", "behind 1 batch with 1 slot", "nobody takes batches of w1", "next: start `ringmaster run --worker w1`")
+	var b explain.Batch
+	if got := run("explain", "w1.q", "--batch", "b4", "--json"); json.Unmarshal([]byte(got.stdout), &b) != nil || b.State != "waiting" || b.Ahead != 1 || b.Sequence != 4 || b.Stored == nil {
+		t.Errorf("%+v", got)
+	}
+	for _, wrong := range [][]string{{"q", "--batch", "b"}, {"w1.q", "--batch", "b", "--watch"}, {"w1.q", "--batch", "a b"}} {
+		if got := run(append([]string{"explain"}, wrong...)...); got.code == 0 || got.err == "" {
+			t.Errorf("%v: %+v", wrong, got)
+		}
+	}
+	conn, err := (&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Dial(t.Context(), "test", quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	kept := make(chan error, 1)
+	poison.NewKeeper(conn).SetAside(&natsio.GivenUp{Worker: "w1", Queue: "q", Batch: "b5", Slots: 3, Deliveries: 20, Sequence: 9, Data: []byte("x")}, func(err error) { kept <- err })
+	if err := <-kept; err != nil {
+		t.Fatal(err)
+	}
+	expect("b5", "is set aside: ", "after 20 deliveries without an outcome", "`ringmaster work run 1`")
 }

@@ -25,6 +25,7 @@ type explainCmd struct {
 	option.NATS
 	Name    string        `arg:"" placeholder:"WORKER.QUEUE" help:"Queue to explain; QUEUE alone where one worker has it."`
 	At      uint64        `placeholder:"DECISION" help:"Explain this decision instead of the last one."`
+	Batch   string        `placeholder:"ID" help:"Say where this batch of the queue is and what it waits for. The queue is WORKER.QUEUE or pool.NAME.QUEUE."`
 	JSON    bool          `name:"json" help:"Print one JSON object."`
 	Watch   bool          `help:"Explain each new decision, until stopped."`
 	Timeout time.Duration `default:"10s" help:"Longest wait for one answer."`
@@ -37,7 +38,8 @@ who said them, what the tuner holds, and when the plan changed and why. The stre
 each queue; nothing has to be switched on.
 
   ringmaster explain gpu0.jobs
-  ringmaster explain gpu0.jobs --json | jq .next`
+  ringmaster explain gpu0.jobs --json | jq .next
+  ringmaster explain gpu0.jobs --batch b17`
 }
 
 // watchEvery is how often --watch looks for a new decision.
@@ -47,9 +49,15 @@ func (c *explainCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logg
 	if c.At != 0 && c.Watch {
 		return errors.New("--at and --watch do not go together")
 	}
+	if c.Batch != "" && (c.At != 0 || c.Watch) {
+		return errors.New("--batch goes with neither --at nor --watch")
+	}
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	return c.With(ctx, "ringmaster explain", log, func(ctx context.Context, conn *natsio.Conn) error {
+		if c.Batch != "" {
+			return c.batch(ctx, conn, std)
+		}
 		worker, queue, err := c.find(ctx, conn)
 		if err != nil {
 			return err
@@ -85,21 +93,46 @@ func (c *explainCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logg
 func (c *explainCmd) dispensable() []string {
 	names := telemetry.Subjects{Prefix: c.Prefix}
 	worker, queue, _ := strings.Cut(c.Name, ".")
+	if c.Batch != "" {
+		return []string{names.Root() + ".state." + worker}
+	}
 	return []string{names.Snapshot(worker, queue), client.SurveySubject, client.StreamSubject(names.Store() + "_WORK")}
 }
 
-func (c *explainCmd) print(std terminal.Stdio, e *explain.Explanation) error {
-	out := text.PlainWriter{To: std.Out}
-	if !c.JSON {
-		_, err := fmt.Fprint(out, e.Text())
+// batch says where a batch is.
+func (c *explainCmd) batch(ctx context.Context, conn *natsio.Conn, std terminal.Stdio) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	last := strings.LastIndexByte(c.Name, '.') // a pool's name has a dot in it
+	if last < 0 {
+		return fmt.Errorf("%s: name the queue of the batch as WORKER.QUEUE, or pool.NAME.QUEUE", c.Name)
+	}
+	b, err := ask.Batch(ctx, conn, c.Name[:last], c.Name[last+1:], c.Batch)
+	if err != nil {
 		return err
 	}
-	if c.Watch {
-		return json.NewEncoder(out).Encode(e)
+	if c.JSON {
+		return c.encode(std, &b)
 	}
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(e)
+	_, err = fmt.Fprint(text.PlainWriter{To: std.Out}, b.Text())
+	return err
+}
+
+func (c *explainCmd) print(std terminal.Stdio, e *explain.Explanation) error {
+	if !c.JSON {
+		_, err := fmt.Fprint(text.PlainWriter{To: std.Out}, e.Text())
+		return err
+	}
+	return c.encode(std, e)
+}
+
+// encode prints a value as JSON, on one line where more follow.
+func (c *explainCmd) encode(std terminal.Stdio, value any) error {
+	enc := json.NewEncoder(text.PlainWriter{To: std.Out})
+	if !c.Watch {
+		enc.SetIndent("", "  ")
+	}
+	return enc.Encode(value)
 }
 
 // find is the queue that is meant. The error says which queues there are.

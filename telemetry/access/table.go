@@ -72,6 +72,7 @@ var table = []row{
 
 	// A pool's work. A submitter to a pool has the rows of work above, with pool.POOL for a worker.
 	{"PREFIX.work.pool.*.*", operator, nobody, "a pool's batches that are run again"},
+	{"PREFIX.queued.pool.*.*", operator, nobody, "whether somebody takes a pool's batches"},
 	{"PREFIX.queued.pool.POOL.*", nobody, worker, "word of a pool's batch in the stream"},
 	{"PREFIX.done.pool.POOL.*", worker, nobody, "what became of a pool's batches"},
 	{"PREFIX.cancel.pool.POOL.*", nobody, worker, "requests to withdraw a pool's batch"},
@@ -83,6 +84,8 @@ var table = []row{
 	{"$JS.API.STREAM.CREATE.STORE_WORK", worker | operator, nobody, "the stream of batches"},
 	{"$JS.API.STREAM.UPDATE.STORE_WORK", worker | operator, nobody, "its bounds and replicas"},
 	{"$JS.API.STREAM.PURGE.STORE_WORK", worker | operator, nobody, "batches of no queue"},
+	{"$JS.API.STREAM.MSG.GET.STORE_WORK", operator, nobody, "where a batch is"},
+	{"$JS.API.CONSUMER.INFO.STORE_WORK.*", operator, nobody, "whether a batch was handed out"},
 	{"$JS.API.CONSUMER.CREATE.STORE_WORK.*.PREFIX.work.WORKER.*", worker, nobody, "a consumer for each queue"},
 	{"$JS.API.CONSUMER.DELETE.STORE_WORK.WORKER", worker | operator, nobody, "an earlier version's, of all queues"},
 	{"$JS.API.CONSUMER.MSG.NEXT.STORE_WORK.*", worker, nobody, "batches"},
@@ -101,8 +104,8 @@ var table = []row{
 	{"$JS.API.STREAM.CREATE.STORE_DONE", worker | operator, nobody, "the stream of done records"},
 	{"$JS.API.STREAM.UPDATE.STORE_DONE", worker | operator, nobody, "its bounds and replicas"},
 	{"$JS.API.STREAM.INFO.STORE_DONE", worker | operator, nobody, "its bounds and replicas"},
-	{"$JS.API.CONSUMER.CREATE.STORE_DONE.*.PREFIX.done.WORKER.QUEUE", submitter, nobody, "done records that were missed"},
-	{"$JS.API.CONSUMER.MSG.NEXT.STORE_DONE.*", submitter, nobody, "done records that were missed"},
+	{"$JS.API.CONSUMER.CREATE.STORE_DONE.*.PREFIX.done.WORKER.QUEUE", submitter | operator, nobody, "done records that were missed"},
+	{"$JS.API.CONSUMER.MSG.NEXT.STORE_DONE.*", submitter | operator, nobody, "done records that were missed"},
 
 	// Decisions.
 	{"PREFIX.decided.WORKER.QUEUE", runtimes, operator, "decisions, by compare-and-set"},

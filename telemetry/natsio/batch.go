@@ -19,8 +19,9 @@ import (
 type batch struct {
 	msg       jetstream.Msg // the newest delivery, the one to acknowledge
 	sequence  uint64
-	delivered uint64 // times the server has delivered it
-	since     time.Time
+	delivered uint64    // times the server has delivered it
+	since     time.Time // the newest delivery came, or it was handed over
+	taken     time.Time // the first delivery came
 	stored    time.Time // by the server's clock
 	worker    string
 	queue     string
@@ -65,7 +66,8 @@ func (w *WorkConsumer) deliver(r *reading, m jetstream.Msg) {
 		return // not from the stream: somebody wrote into our inbox
 	}
 	w.received.Store(true)
-	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: time.Now(), stored: meta.Timestamp}
+	now := time.Now()
+	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: now, taken: now, stored: meta.Timestamp}
 	if meta.NumDelivered > 1 {
 		w.redelivered.Add(1)
 	}

@@ -132,3 +132,24 @@ var errPoolData = &telemetry.RecordError{
 	Kind: telemetry.KindWork, Field: "epoch", Reason: telemetry.ReasonInconsistent,
 	Err: errors.New("a pool's batch runs on any of its workers, and the epoch is that of one worker's window: send work that needs data to the worker that has it"),
 }
+
+// InHand is a batch without an outcome.
+type InHand struct {
+	Taker      string // the worker, or the pool as telemetry.Pool has it
+	Queue      string
+	Sequence   uint64    // in the stream of batches
+	Deliveries uint64    // times that the server has delivered it, to anybody
+	Taken      time.Time // when it came to this process
+	Held       bool      // it is handed over again later, as the handler was busy
+}
+
+// InHand are the batches without an outcome, in no order.
+func (w *WorkConsumer) InHand() []InHand {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]InHand, 0, len(w.pending))
+	for _, b := range w.pending {
+		list = append(list, InHand{Taker: w.worker, Queue: b.queue, Sequence: b.sequence, Deliveries: b.delivered, Taken: b.taken, Held: b.held != nil})
+	}
+	return list
+}

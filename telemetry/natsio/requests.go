@@ -95,6 +95,18 @@ func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits t
 	return r, nil
 }
 
+// AskService asks an endpoint of a runtime's service, with nothing, and returns its answer. The error is that of Ask.
+func (c *Conn) AskService(ctx context.Context, endpoint string) ([]byte, error) {
+	subject := c.prefix() + "." + endpoint
+	ctx, cancel := c.Needs(ctx, subject)
+	defer cancel()
+	answer, err := c.nc.RequestWithContext(ctx, subject, nil)
+	if err != nil {
+		return nil, c.unanswered(context.Cause(ctx), err)
+	}
+	return answer.Data, AnswerError(telemetry.SubjectSnapshot, answer)
+}
+
 // othersPatience is how long RequestAll waits for another answer.
 const othersPatience = 250 * time.Millisecond
 

@@ -245,12 +245,18 @@ func (w *WorkConsumer) forget(f *queueFlow) bool {
 	return true
 }
 
+// ConsumerName is the name of a queue's consumer on the work stream: names have neither sign, and those of consumers
+// no dot.
+func ConsumerName(taker, queue string) string {
+	return strings.ReplaceAll(taker, ".", "+") + "=" + queue
+}
+
 // consume sets up the consumer of a queue and passes batches on until that breaks or ctx
 // ends, or without an error when the queue is idle.
 func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool, err error) {
 	setup, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	name := strings.ReplaceAll(w.worker, ".", "+") + "=" + f.queue // names have neither sign, and those of consumers no dot
+	name := ConsumerName(w.worker, f.queue)
 	cfg := jetstream.ConsumerConfig{
 		Durable:           name,
 		FilterSubject:     w.conn.cfg.Subjects.Work(w.worker, f.queue),

@@ -133,3 +133,46 @@ func TestTextsOfOthersAreHarmless(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+func TestWhereABatchIs(t *testing.T) {
+	at := now.Add(-3 * time.Second)
+	done := func(d telemetry.Done) Found { return Found{Ended: &Ended{At: at, Done: &d}} }
+	stored := func(s Stored) Found {
+		s.At = at
+		return Found{Stored: &s, Cost: policy.Cost{LaunchNs: 10_000, SlotPs: 1_000_000}, Depth: 1000}
+	}
+	for _, c := range []struct {
+		worker, state, says string
+		found               Found
+	}{
+		{"w", "unknown", "no done record of it is kept", Found{}},
+		{"w", "done", "next: look at the slots that faulted", done(telemetry.Done{Executed: 7, Faulted: 1})},
+		{"w", "withdrawn", "3 s ago: 0 slots executed, 0 faulted, 2 dropped", done(telemetry.Done{Dropped: 2, Error: "canceled"})},
+		{"w", "expired", "next: submit it again with a longer --deadline", done(telemetry.Done{Dropped: 2, Error: "deadline"})},
+		{"w", "dropped", "2 dropped: heap lost", done(telemetry.Done{Dropped: 2, Error: "heap lost"})},
+		{"w", "dropped", "2 dropped: the worker gave no reason", done(telemetry.Done{Dropped: 2})},
+		{"w", "waiting", "in the stream for 3 s, behind 2 batches with 2,500 slots, about 2.53 ms of device time\nnext: nothing: w takes it in turn", stored(Stored{Ahead: 2, AheadSlots: 2500, Served: true})},
+		{"w", "waiting", "nobody takes batches of w\nnext: start `ringmaster run --worker w`", stored(Stored{})},
+		{"pool.p", "waiting", "next: start `ringmaster run --pool p`", stored(Stored{})},
+		{"pool.p", "held", "who has it does not say so", stored(Stored{Served: true, HandedOut: true})},
+		{"w", "held", "worker w has had it for 3 s, delivery 2 of 20, and is the next of its queue", stored(Stored{Holder: &Holder{Taken: at, Deliveries: 2, MaxDeliveries: 20}})},
+		{"w", "held", "delivery 2, and is", stored(Stored{Holder: &Holder{Taken: at, Deliveries: 2}})},
+		{"w", "held", "it is begun when its queue has room", stored(Stored{Holder: &Holder{Taken: at, Held: true}})},
+		{"w", "set aside", "`ringmaster work run 5` submits it again", Found{Aside: &Aside{Number: 5, At: at, Deliveries: 20}}},
+	} {
+		b := OfBatch(now, c.worker, "q", "b", c.found)
+		if text := b.Text(); b.State != c.state || !strings.Contains(text, c.says) {
+			t.Errorf("%s, want %s, in\n%s, want %q", b.State, c.state, text, c.says)
+		}
+	}
+	evil := done(telemetry.Done{Dropped: 1, Error: "a\x1b[2J\n"})
+	b := OfBatch(now, "w", "q", "b", evil)
+	if text := strings.ReplaceAll(b.Text(), "\n", ""); strings.ContainsFunc(text, unicode.IsControl) {
+		t.Errorf("%q", text)
+	}
+	huge := stored(Stored{Ahead: 1, AheadSlots: 1 << 40})
+	huge.Cost = policy.Cost{LaunchNs: 1 << 63, SlotPs: 1 << 63}
+	if b := OfBatch(now, "w", "q", "b", huge); b.AheadS <= 0 || b.AheadS > 400*24*3600 {
+		t.Errorf("%v", b.AheadS)
+	}
+}

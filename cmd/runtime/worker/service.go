@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ringmaster/cmd/runtime/schema"
 	"ringmaster/telemetry/natsio"
@@ -39,7 +40,14 @@ func (n *Node) register(cfg *Config) (err error) {
 	id := fmt.Sprintf("%016x", n.conn.Incarnation())
 	service.Nodes = []natsio.NodeEndpoint{{Name: "state", Schema: schema.Of[State](), Answer: func(context.Context) (any, error) {
 		r := n.Reading()
-		return stateOf(&r, id), nil
+		s := stateOf(&r, id)
+		s.MaxDeliveries = cfg.Deliveries
+		var inHand []natsio.InHand
+		for _, work := range n.work {
+			inHand = append(inHand, work.InHand()...)
+		}
+		s.list(time.Now(), inHand)
+		return s, nil
 	}}}
 	if cfg.Settings != nil {
 		service.Nodes = append(service.Nodes, natsio.NodeEndpoint{Name: "config", Schema: schema.Of[Settings](), Answer: func(context.Context) (any, error) {

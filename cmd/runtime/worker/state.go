@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry/natsio"
 )
 
 // State is what a process knows of its queues now, as its service tells it.
@@ -19,6 +20,20 @@ type State struct {
 	Device   *Capacity `json:"device,omitempty"` // nil where the process executes nothing
 	Queues   []Queue   `json:"queues"`           // those of which something was heard last, first
 	LeftOut  int       `json:"queues_left_out"`  // beyond maxStateQueues
+
+	MaxDeliveries uint64  `json:"max_deliveries"`   // of a batch before it is set aside, 0 for no bound
+	Batches       []Batch `json:"batches_in_hand"`  // without an outcome, those that were taken first, first
+	NotListed     int     `json:"batches_left_out"` // beyond maxStateBatches
+}
+
+// Batch is a batch that a process has in hand.
+type Batch struct {
+	Taker      string  `json:"worker"` // or pool.NAME
+	Queue      string  `json:"queue"`
+	Sequence   uint64  `json:"sequence,string"` // in the stream of batches
+	Deliveries uint64  `json:"deliveries"`      // times that the server has delivered it, to any process
+	TakenS     float64 `json:"taken_s"`         // seconds ago
+	Held       bool    `json:"held"`            // for its queue has too much to do, or is stopped
 }
 
 // Capacity is a device, what a plan on it may have, and how full its ring is.
@@ -58,8 +73,11 @@ type Queue struct {
 	Stopped   bool            `json:"stopped"` // after repeated panics
 }
 
-// maxStateQueues bounds an answer: a queue takes up to 700 bytes, and a server takes a message of 1 MiB.
-const maxStateQueues = 1000
+// Bounds of an answer: a queue takes up to 700 bytes and a batch up to 250, and a server takes a message of 1 MiB.
+const (
+	maxStateQueues  = 1000
+	maxStateBatches = 1000
+)
 
 // stateOf is the state that a reading shows, of the process whose service has an id.
 func stateOf(r *Reading, id string) State {
@@ -81,6 +99,18 @@ func stateOf(r *Reading, id string) State {
 		s.Queues = append(s.Queues, queueOf(r, &queues[i]))
 	}
 	return s
+}
+
+// list tells which batches a process has in hand at an instant.
+func (s *State) list(at time.Time, inHand []natsio.InHand) {
+	slices.SortFunc(inHand, func(a, b natsio.InHand) int {
+		return cmp.Or(a.Taken.Compare(b.Taken), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	s.NotListed = max(len(inHand)-maxStateBatches, 0)
+	s.Batches = make([]Batch, 0, len(inHand)-s.NotListed)
+	for _, b := range inHand[:len(inHand)-s.NotListed] {
+		s.Batches = append(s.Batches, Batch{b.Taker, b.Queue, b.Sequence, b.Deliveries, at.Sub(b.Taken).Seconds(), b.Held})
+	}
 }
 
 func queueOf(r *Reading, of *actors.QueueStatus) Queue {

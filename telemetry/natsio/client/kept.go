@@ -55,13 +55,18 @@ func rehear(ctx context.Context, conn *natsio.Conn, worker, queue string, take f
 
 // hearKept reads what the stream has of a queue from a time on.
 func hearKept(ctx context.Context, conn *natsio.Conn, worker, queue string, from time.Time, take func(*telemetry.Done)) error {
+	return readKept(ctx, conn, worker, queue, jetstream.ConsumerConfig{
+		Description: "a submitter that was away", DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &from,
+	}, func(_ time.Time, d *telemetry.Done) { take(d) })
+}
+
+// readKept reads what the stream has of a queue, and when it was stored, from where a configuration begins.
+func readKept(ctx context.Context, conn *natsio.Conn, worker, queue string, cfg jetstream.ConsumerConfig, take func(time.Time, *telemetry.Done)) error {
 	ctx, cancel := context.WithTimeout(ctx, keptPatience)
 	defer cancel()
-	subject := conn.Subjects().Done(worker, queue)
-	consumer, err := conn.JetStream().CreateConsumer(ctx, conn.DoneStream(), jetstream.ConsumerConfig{
-		Description: "a submitter that was away", FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy,
-		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &from, InactiveThreshold: keptLife, MemoryStorage: true, Replicas: 1,
-	})
+	cfg.FilterSubject, cfg.AckPolicy = conn.Subjects().Done(worker, queue), jetstream.AckNonePolicy
+	cfg.InactiveThreshold, cfg.MemoryStorage, cfg.Replicas = keptLife, true, 1
+	consumer, err := conn.JetStream().CreateConsumer(ctx, conn.DoneStream(), cfg)
 	if err != nil {
 		return err
 	}
@@ -81,12 +86,16 @@ func hearKept(ctx context.Context, conn *natsio.Conn, worker, queue string, from
 		if err != nil {
 			return err
 		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
 		if _, err := telemetry.Check(m.Data(), telemetry.DefaultWorkLimits); err != nil {
 			continue
 		}
 		decoder.Reset(m.Data())
 		if err := decoder.Next(&record); (err == nil || errors.Is(err, io.EOF)) && record.Kind == telemetry.KindDone {
-			take(&record.Done)
+			take(meta.Timestamp, &record.Done)
 		}
 	}
 	return nil

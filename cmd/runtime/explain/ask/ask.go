@@ -29,23 +29,7 @@ func Decisions(ctx context.Context, conn *natsio.Conn, worker, queue string) (ex
 }
 
 func of(ctx context.Context, conn *natsio.Conn, worker, queue string, number uint64, beside func() explain.Heard) (explain.Explanation, error) {
-	var all []explain.Decision
-	damaged := 0
-	err := decided.ReadQueue(ctx, conn, worker, queue, func(m decided.Message) error {
-		if m.Err != nil {
-			damaged++
-			return nil
-		}
-		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
-		if err != nil {
-			damaged++
-			return nil
-		}
-		if number == 0 || m.Stored.Recommendation.Decision <= number {
-			all = append(all, explain.Decision{Sequence: m.Sequence, At: m.At, Recommendation: &m.Stored.Recommendation, Decided: d})
-		}
-		return nil
-	})
+	all, damaged, err := read(ctx, conn, worker, queue, number)
 	switch {
 	case err != nil:
 		return explain.Explanation{}, err
@@ -61,6 +45,26 @@ func of(ctx context.Context, conn *natsio.Conn, worker, queue string, number uin
 		heard = beside()
 	}
 	return explain.Of(time.Now(), worker, queue, all, heard), nil
+}
+
+// read reads the decisions of a queue, oldest first, up to a number unless that is 0, and counts those that it cannot read.
+func read(ctx context.Context, conn *natsio.Conn, worker, queue string, number uint64) (all []explain.Decision, damaged int, err error) {
+	err = decided.ReadQueue(ctx, conn, worker, queue, func(m decided.Message) error {
+		if m.Err != nil {
+			damaged++
+			return nil
+		}
+		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
+		if err != nil {
+			damaged++
+			return nil
+		}
+		if number == 0 || m.Stored.Recommendation.Decision <= number {
+			all = append(all, explain.Decision{Sequence: m.Sequence, At: m.At, Recommendation: &m.Stored.Recommendation, Decided: d})
+		}
+		return nil
+	})
+	return all, damaged, err
 }
 
 func kept(all []explain.Decision) string {
