@@ -147,7 +147,8 @@ func FieldNames(kind Kind) []string {
 
 // MarshalRecommendationJSON is a recommendation as a JSON object with the
 // wire's field names, and the worker, which the wire has in the subject. What it has for
-// runtimes is left out.
+// runtimes is left out. Identifiers are texts, because many readers of JSON keep 53 bits of a
+// number: incarnations 16 hexadecimal digits, as everywhere, decisions decimal ones.
 func MarshalRecommendationJSON(worker string, h *Header, r *Recommendation) ([]byte, error) {
 	var fields map[string]any
 	if err := msgpack.Unmarshal(Append(nil, EncodingMap, *h, r), &fields); err != nil {
@@ -155,5 +156,7 @@ func MarshalRecommendationJSON(worker string, h *Header, r *Recommendation) ([]b
 	}
 	delete(fields, "decided")
 	fields["worker"] = worker
+	fields["incarnation"], fields["answered_incarnation"] = fmt.Sprintf("%016x", h.Incarnation), fmt.Sprintf("%016x", r.AnsweredIncarnation)
+	fields["decision"] = strconv.FormatUint(r.Decision, 10)
 	return json.Marshal(fields)
 }

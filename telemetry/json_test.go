@@ -63,7 +63,7 @@ func TestJSONThatIsNotOneObjectOfNumbersAndTextsIsRefused(t *testing.T) {
 }
 
 func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
-	out, err := MarshalRecommendationJSON("w", &Header{Incarnation: 1, Seq: 2, Queue: "q"}, &Recommendation{
+	out, err := MarshalRecommendationJSON("w", &Header{Incarnation: 1<<63 + 1, Seq: 2, Queue: "q"}, &Recommendation{
 		Decision: 5, WorkgroupSizeX: 256, Topology: "sparse_frontier", Reasons: []Reason{{Rule: "sparse", Threshold: 750, Value: 3, Distance: 748}},
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
 	if err := json.Unmarshal(out, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]any{"kind": "recommendation", "worker": "w", "queue": "q", "decision": 5.0, "workgroup_size_x": 256.0, "topology": "sparse_frontier", "changed": false} {
+	for name, want := range map[string]any{"kind": "recommendation", "worker": "w", "queue": "q", "decision": "5", "incarnation": "8000000000000001", "answered_incarnation": "0000000000000000", "workgroup_size_x": 256.0, "topology": "sparse_frontier", "changed": false} {
 		if fields[name] != want {
 			t.Errorf("%s is %v, want %v", name, fields[name], want)
 		}

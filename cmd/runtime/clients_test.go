@@ -198,7 +198,8 @@ func subscriberReads(t *testing.T, dir string, encoding telemetry.Encoding) {
 	}
 }
 
-// goJSON is everyField as this program prints it, with the reasons as objects.
+// goJSON is everyField as this program prints it, with the reasons as objects and incarnations as the numbers that they are
+// on the wire.
 func goJSON(t *testing.T, h *telemetry.Header) (fields map[string]any) {
 	t.Helper()
 	line, err := telemetry.MarshalRecommendationJSON("w", h, &everyField)
@@ -210,6 +211,7 @@ func goJSON(t *testing.T, h *telemetry.Header) (fields map[string]any) {
 	if err := decoder.Decode(&fields); err != nil {
 		t.Fatal(err)
 	}
+	fields["incarnation"], fields["answered_incarnation"] = h.Incarnation, everyField.AnsweredIncarnation
 	r := everyField.Reasons[0]
 	fields["reasons"] = []any{map[string]any{
 		"rule": r.Rule, "threshold": r.Threshold, "value": r.Value, "distance": r.Distance, "held": r.Held,

@@ -71,6 +71,10 @@ func TestAServiceTellsItsStateAndSettingsAndDrains(t *testing.T) {
 	if q := state.Queues[0]; q.Worker != "w7" || q.Queue != "q" || q.Decision == 0 || q.RecordS == nil || q.DecisionS == nil || q.Length == 0 || q.Plan.Width == 0 {
 		t.Errorf("%+v", q)
 	}
+	var status struct{ Deciders []struct{ Incarnation any } }
+	if nobody.ask("status", &status); len(status.Deciders) != 2 || status.Deciders[0].Incarnation != id(first) && status.Deciders[0].Incarnation != id(second) {
+		t.Errorf("%+v", status)
+	}
 	var raw struct{ Queues []struct{ Decision any } }
 	if nobody.ask("state."+id(second), &raw); len(raw.Queues) != 1 || fmt.Sprintf("%T", raw.Queues[0].Decision) != "string" {
 		t.Errorf("%+v", raw)

@@ -2,6 +2,7 @@ package fleetview
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -188,16 +189,22 @@ func (r *runtime) row(now time.Time) Runtime {
 	return row
 }
 
+// ID is an identifier of 64 bits. Its text is 16 hexadecimal digits.
+type ID uint64
+
+// MarshalText is of package encoding.
+func (id ID) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(id)), nil }
+
 // Detail is all that is known of one queue.
 type Detail struct {
 	Queue
-	Reasons     []string          `json:"reasons"`          // of the newest decision, as sentences
-	Changes     []Change          `json:"changes"`          // of the plan, the newest last
-	Topologies  []Span            `json:"topologies"`       // over ten minutes
-	Modes       []Span            `json:"modes"`            // over ten minutes
-	Geometries  []Span            `json:"geometries"`       // over ten minutes
-	Publisher   uint64            `json:"publisher,string"` // incarnation; 0: none was heard
-	ReportedAge Figure            `json:"reported_s"`       // since its newest queue record
+	Reasons     []string          `json:"reasons"`    // of the newest decision, as sentences
+	Changes     []Change          `json:"changes"`    // of the plan, the newest last
+	Topologies  []Span            `json:"topologies"` // over ten minutes
+	Modes       []Span            `json:"modes"`      // over ten minutes
+	Geometries  []Span            `json:"geometries"` // over ten minutes
+	Publisher   ID                `json:"publisher"`  // incarnation; 0: none was heard
+	ReportedAge Figure            `json:"reported_s"` // since its newest queue record
 	TargetMs    uint32            `json:"latency_target_ms"`
 	Launched    *Launched         `json:"launched,omitempty"` // last
 	Applied     string            `json:"applied,omitempty"`  // its geometry
@@ -213,7 +220,7 @@ func (v *View) Detail(now time.Time, worker, name string) (Detail, bool) {
 		return Detail{}, false
 	}
 	d := Detail{
-		Queue: v.row(now, q), Reasons: allReasons(q.reasons), Changes: slices.Clone(q.changes), Publisher: q.publisher, TargetMs: q.target,
+		Queue: v.row(now, q), Reasons: allReasons(q.reasons), Changes: slices.Clone(q.changes), Publisher: ID(q.publisher), TargetMs: q.target,
 		RefusedBy: maps.Clone(q.reasonsOf), LastRefusal: q.lastRefusal,
 		Topologies: q.past.spans(now, func(p *Plan) string { return p.Topology }),
 		Modes:      q.past.spans(now, (*Plan).Kernel),

@@ -5,6 +5,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/decided"
 	"ringmaster/telemetry/natsio/ownership"
@@ -28,7 +29,14 @@ type Status struct {
 	Decisions  *decisions.Stats            `json:"decision_log,omitempty"` // where there is one
 	Connection Connection                  `json:"connection"`
 	Fleet      Fleet                       `json:"fleet"`
-	Deciders   []ownership.Claim           `json:"deciders"` // this process's claim, then those of others
+	Deciders   []Decider                   `json:"deciders"` // this process's claim, then those of others
+}
+
+// Decider is what a process claims, with its incarnation in the form in which people meet it: 16 hexadecimal digits, which
+// are the id of its service too.
+type Decider struct {
+	Incarnation decisionlog.ID `json:"incarnation"`
+	ownership.Claim
 }
 
 // Fleet is the node's place among the processes that decide.
@@ -75,11 +83,14 @@ func (n *Node) Status() Status {
 	refusals, c := n.conn.Refusals(), n.conn.Status()
 	s := Status{
 		Stats: n.system.Stats(), RefusedByReason: refusals.ByReason,
-		Ingest: n.ingest.Stats(), Outlet: n.outlet.Stats(), Fleet: n.fleet.status(n.name), Deciders: n.members.Claims(),
+		Ingest: n.ingest.Stats(), Outlet: n.outlet.Stats(), Fleet: n.fleet.status(n.name),
 		Connection: Connection{
 			State: c.State.String(), Since: c.Since, Server: c.URL, ServerVersion: c.ServerVersion, Reconnects: c.Reconnects,
 			SlowConsumers: c.SlowConsumers, PermissionErrors: c.PermissionErrors, OtherErrors: c.OtherErrors,
 		},
+	}
+	for _, c := range n.members.Claims() {
+		s.Deciders = append(s.Deciders, Decider{decisionlog.ID(c.Incarnation), c})
 	}
 	for _, count := range refusals.ByReason {
 		s.RecordsRefused += count
