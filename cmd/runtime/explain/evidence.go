@@ -13,48 +13,47 @@ import (
 
 // Evidence is a value that a decision was made from.
 type Evidence struct {
-	What   string  `json:"what"`
-	Value  string  `json:"value"` // with its unit
-	Age    float64 `json:"age_s"` // seconds
-	Source string  `json:"source"`
+	What   string   `json:"what"`
+	Value  string   `json:"value"`           // with its unit
+	Age    *float64 `json:"age_s,omitempty"` // seconds since its source said it; left out where that is not known
+	Least  bool     `json:"age_is_least"`    // it is older, as no decision from before is kept
+	Source string   `json:"source"`
 }
 
-// evidence are the values of a request that are known, the ones that change most first.
-func evidence(now time.Time, d *Decision) (out []Evidence) {
+// evidence are the values of the last decision's request that are known, the ones that change most first.
+func evidence(now time.Time, all []Decision) (out []Evidence) {
+	d := &all[len(all)-1]
 	request := &d.Entry.Request
-	age := max(now.Sub(d.At).Seconds(), 0)
-	said, measured, device := source(d), fmt.Sprintf("%s of the queue", text.Plural(memoryOf(d).Cell.History.Launches, "launch")), "the worker's announcement"
-	add := func(known bool, what, value, source string) {
-		if known {
-			out = append(out, Evidence{What: what, Value: value, Age: age, Source: source})
+	from := originsOf(all)
+	add := func(known bool, what, value string, o origin) {
+		if !known {
+			return
 		}
+		e := Evidence{What: what, Value: value, Source: o.said}
+		if !o.at.IsZero() {
+			age := max(now.Sub(o.at).Seconds(), 0)
+			e.Age, e.Least = &age, o.least
+		}
+		out = append(out, e)
 	}
 	slots := func(n uint32) string { return text.Plural(uint64(n), "slot") }
-	add(true, "waiting", slots(request.QueueLen), said)
-	add(request.HotOpcodeCount > 0, "hot opcodes", text.Grouped(request.HotOpcodeCount), said)
-	add(request.HotWindowCount > 0, "hot windows", text.Grouped(request.HotWindowCount), said)
-	add(request.GraphNodeCount > 0, "graph", fmt.Sprintf("%s vertices, %s edges", text.Grouped(request.GraphNodeCount), text.Grouped(request.GraphEdgeCount)), said)
-	add(d.Recommendation.FrontierDensityBps > 0, "frontier", share(uint64(d.Recommendation.FrontierDensityBps)), said)
-	add(d.Recommendation.MemoryPressureBps > 0, "memory pressure", share(uint64(d.Recommendation.MemoryPressureBps)), said)
-	add(request.TargetMs > 0, "latency target", fmt.Sprintf("%d ms", request.TargetMs), "its publisher, or a queue beside it")
-	add(request.OtherQueues > 0, "queues beside it", text.Grouped(request.OtherQueues), "the worker")
+	add(true, "waiting", slots(request.QueueLen), from.queue)
+	add(request.HotOpcodeCount > 0, "hot opcodes", text.Grouped(request.HotOpcodeCount), from.queue)
+	add(request.HotWindowCount > 0, "hot windows", text.Grouped(request.HotWindowCount), from.queue)
+	add(request.GraphNodeCount > 0, "graph", fmt.Sprintf("%s vertices, %s edges", text.Grouped(request.GraphNodeCount), text.Grouped(request.GraphEdgeCount)), from.graph)
+	add(d.Recommendation.FrontierDensityBps > 0, "frontier", share(uint64(d.Recommendation.FrontierDensityBps)), from.graph)
+	add(d.Recommendation.MemoryPressureBps > 0, "memory pressure", share(uint64(d.Recommendation.MemoryPressureBps)), from.graph)
+	add(request.TargetMs > 0, "latency target", fmt.Sprintf("%d ms", request.TargetMs), origin{said: "its publisher, or a queue beside it"})
+	add(request.OtherQueues > 0, "queues beside it", text.Grouped(request.OtherQueues), origin{said: "the worker", at: d.At})
 	for _, c := range []struct {
 		what string
 		cost policy.Cost
 	}{{"a launch takes", request.Cost}, {"by the interpreter", request.Interpreted}, {"compiled", request.Compiled}, {"as a round of the lease", request.Leased}} {
-		add(c.cost.SlotPs != 0, c.what, cost(c.cost), measured)
+		add(c.cost.SlotPs != 0, c.what, cost(c.cost), from.measured)
 	}
-	add(request.Limits.MaxWorkgroupSizeX > 0, "device", limits(&request.Limits), device)
-	add(request.MemoryBudgetBytes > 0, "memory budget", fmt.Sprintf("%s MiB, %s of them resident", text.Grouped(request.MemoryBudgetBytes>>20), text.Grouped(request.ResidentDeviceBytes>>20)), "the worker, or who reports the queue")
+	add(request.Limits.MaxWorkgroupSizeX > 0, "device", limits(&request.Limits), origin{said: "the worker's announcement"})
+	add(request.MemoryBudgetBytes > 0, "memory budget", fmt.Sprintf("%s MiB, %s of them resident", text.Grouped(request.MemoryBudgetBytes>>20), text.Grouped(request.ResidentDeviceBytes>>20)), origin{said: "the worker, or who reports the queue"})
 	return out
-}
-
-// source is who said how much waits.
-func source(d *Decision) string {
-	if r := d.Entry.Records; r.Incarnation != 0 {
-		return fmt.Sprintf("record %d of publisher %016x", r.Last, uint64(r.Incarnation))
-	}
-	return "the worker's own count"
 }
 
 func cost(c policy.Cost) string {

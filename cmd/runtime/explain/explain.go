@@ -79,7 +79,7 @@ func Of(now time.Time, worker, queue string, all []Decision, heard Heard) Explan
 	e := Explanation{
 		Worker: worker, Queue: queue, At: now, State: "ok", Why: fleetview.Why(r.Reasons, r.Error), Number: r.Decision,
 		Age: max(now.Sub(last.At).Seconds(), 0), Config: last.Config, Kept: len(all), By: by(last, heard),
-		Plan: planText(&plan, r), Reasons: reasons(r), Evidence: evidence(now, last), Tuner: tuner(last),
+		Plan: planText(&plan, r), Reasons: reasons(r), Evidence: evidence(now, all), Tuner: tuner(last),
 		Reports: reports(now, last), Work: work(heard),
 	}
 	e.Changes, e.Held = changes(all)
@@ -156,6 +156,10 @@ func silence(now time.Time, d *Decision) time.Duration {
 // remembered is what of a decision's memory is explained.
 type remembered struct {
 	Cell struct {
+		Sources [4]struct { // of queue, graph, priority and launch records
+			Incarnation uint64 `json:"incarnation,string"`
+			Seq         uint64 `json:"seq"`
+		} `json:"sources"`
 		History struct {
 			Launches uint64 `json:"launches"`
 		} `json:"history"`

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,5 +175,42 @@ func TestWhereABatchIs(t *testing.T) {
 	huge.Cost = policy.Cost{LaunchNs: 1 << 63, SlotPs: 1 << 63}
 	if b := OfBatch(now, "w", "q", "b", huge); b.AheadS <= 0 || b.AheadS > 400*24*3600 {
 		t.Errorf("%v", b.AheadS)
+	}
+}
+
+// The queue's record is of the last decision, the graph's of two before, launches were reported before all that is kept.
+func TestEachValueHasTheAgeOfItsSource(t *testing.T) {
+	var all []Decision
+	for i, memory := range []string{
+		`{"cell":{"sources":[{"incarnation":"1","seq":7},{"incarnation":"2","seq":3}],"history":{"launches":5}}}`,
+		`{"cell":{"sources":[{"incarnation":"1","seq":8},{"incarnation":"2","seq":4}],"history":{"launches":5}}}`,
+		`{"cell":{"sources":[{"incarnation":"1","seq":8},{"incarnation":"2","seq":4}],"history":{"launches":5}}}`,
+		`{"cell":{"sources":[{"incarnation":"1","seq":9},{"incarnation":"2","seq":4}],"history":{"launches":5}}}`,
+	} {
+		d := decision(uint64(10+i), 300)
+		d.At, d.Memory = now.Add(time.Duration(i-40)*time.Second), json.RawMessage(memory)
+		d.Entry.Records = decisionlog.Records{Incarnation: 1, Last: uint64(9), SentNs: now.Add(-38 * time.Second).UnixNano()}
+		d.Entry.Request.GraphNodeCount = 10
+		d.Entry.Request.Cost = policy.Cost{SlotPs: 1000}
+		all = append(all, d)
+	}
+	e := Of(now, "w", "q", all, Heard{})
+	for what, want := range map[string]struct{ age, source string }{
+		"waiting":        {"38 s", "record 9 of publisher 0000000000000001"},
+		"graph":          {"39 s", "record 4 of publisher 0000000000000002"},
+		"a launch takes": {"over 40 s", "5 launches of the queue"},
+		"device":         {"–", "the worker's announcement"},
+	} {
+		i := slices.IndexFunc(e.Evidence, func(v Evidence) bool { return v.What == what })
+		if i < 0 || e.Evidence[i].AgeText() != want.age || e.Evidence[i].Source != want.source {
+			t.Errorf("%s: %+v, want %+v", what, e.Evidence, want)
+		}
+	}
+	for i := range all {
+		all[i].Memory, all[i].Entry.Records = nil, decisionlog.Records{}
+	}
+	e = Of(now, "w", "q", all, Heard{})
+	if v := e.Evidence[0]; v.AgeText() != "37 s" || v.Source != "the worker itself" {
+		t.Errorf("%+v", v)
 	}
 }

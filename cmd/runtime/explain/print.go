@@ -103,7 +103,10 @@ func (e *Explanation) Text() string {
 		fmt.Fprintf(&b, "%-10s %s\n", row[0], row[1])
 	}
 	table(&b, "why", []string{"", "changes with"}, len(e.Reasons), func(i int) []string { return []string{e.Reasons[i].Says, text.OrDash(e.Reasons[i].Flips)} })
-	table(&b, "decided from", []string{"", "", "said by"}, len(e.Evidence), func(i int) []string { return []string{e.Evidence[i].What, e.Evidence[i].Value, e.Evidence[i].Source} })
+	table(&b, "decided from", []string{"", "", "age", "said by"}, len(e.Evidence), func(i int) []string {
+		v := &e.Evidence[i]
+		return []string{v.What, v.Value, v.AgeText(), v.Source}
+	})
 	table(&b, "changes of the plan, the newest first", []string{"", "", "", "because"}, len(e.Changes), func(i int) []string {
 		c := &e.Changes[i]
 		return []string{c.At.UTC().Format("15:04:05.000Z"), fmt.Sprint(c.Number), c.What, c.Why}
