@@ -158,7 +158,20 @@ func reports(now time.Time, d *Decision) string {
 	if r.Incarnation == 0 {
 		return "nobody: the worker decides from what it has itself"
 	}
-	return fmt.Sprintf("%016x, record %d, sent %s ago", uint64(r.Incarnation), r.Last, fleetview.Ago(silence(now, d)))
+	said := fmt.Sprintf("%016x, record %d, sent %s ago", uint64(r.Incarnation), r.Last, fleetview.Ago(silence(now, d)))
+	if silence(now, d) > silentAfter {
+		said += "; silent since"
+	}
+	return said
+}
+
+// silentEmpty says that nobody knows how much waits: who told that nothing does has been silent for long. It is "" where
+// that is not so.
+func silentEmpty(now time.Time, d *Decision) string {
+	if silent := silence(now, d); silent > silentAfter && d.Entry.Request.QueueLen == 0 {
+		return fleetview.SilentEmpty(uint64(d.Entry.Records.Incarnation), silent)
+	}
+	return ""
 }
 
 func work(heard Heard) string {

@@ -83,6 +83,9 @@ func Of(now time.Time, worker, queue string, all []Decision, heard Heard) Explan
 		Reports: reports(now, last), Work: work(heard),
 	}
 	e.Changes, e.Held = changes(all)
+	if silent := silentEmpty(now, last); silent != "" && r.Error == "" {
+		e.Why = silent
+	}
 	switch {
 	case heard.Decided != nil && !*heard.Decided:
 		e.State = "expired"
@@ -137,6 +140,8 @@ func next(now time.Time, e *Explanation, last *Decision, heard Heard) string {
 		return "see to what the reason says; the next record of the queue is decided anew"
 	case silent > silentAfter && request.QueueLen > 0:
 		return fmt.Sprintf("its publisher has said nothing for %s, and %d slots waited then: is it alive?", fleetview.Ago(silent), request.QueueLen)
+	case silentEmpty(now, last) != "":
+		return "see whether its publisher is alive, unless it reports only changes: what waits now is not known, and the plan is kept for what comes"
 	case request.Unmeasured:
 		return "no launch of the queue was measured yet: report launches, or let this worker run them, and the plan follows what they take"
 	case heard.Stored != nil && *heard.Stored > 0 && request.QueueLen == 0:

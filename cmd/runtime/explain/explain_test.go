@@ -92,6 +92,10 @@ func TestWhatToDoNext(t *testing.T) {
 		{"has said nothing for 20 s, and 300 slots waited", Heard{}, func(d *Decision) {
 			d.Entry.Records = decisionlog.Records{Incarnation: 1, SentNs: now.Add(-20 * time.Second).UnixNano()}
 		}},
+		{"see whether its publisher is alive, unless it reports only changes", Heard{}, func(d *Decision) {
+			d.Entry.Request.QueueLen = 0
+			d.Entry.Records = decisionlog.Records{Incarnation: 1, SentNs: now.Add(-20 * time.Second).UnixNano()}
+		}},
 		{"report launches", Heard{}, func(d *Decision) { d.Entry.Request.Unmeasured = true }},
 		{"batches are in the stream, and the worker reports none", Heard{Stored: &one}, func(d *Decision) { d.Entry.Request.QueueLen = 0 }},
 	} {
@@ -175,6 +179,22 @@ func TestWhereABatchIs(t *testing.T) {
 	huge.Cost = policy.Cost{LaunchNs: 1 << 63, SlotPs: 1 << 63}
 	if b := OfBatch(now, "w", "q", "b", huge); b.AheadS <= 0 || b.AheadS > 400*24*3600 {
 		t.Errorf("%v", b.AheadS)
+	}
+}
+
+// A queue that nobody has reported for long is not taken for empty, whether somebody decides for it or not.
+func TestASilentPublishersEmptyQueueIsNotKnownToBeEmpty(t *testing.T) {
+	no := false
+	d := decision(1, 0)
+	d.Entry.Records = decisionlog.Records{Incarnation: 0xabc, Last: 3, SentNs: now.Add(-20 * time.Second).UnixNano()}
+	const silent = "publisher 0000000000000abc silent for 20 s, its last record said the queue is empty"
+	e := Of(now, "w", "q", []Decision{d}, Heard{})
+	says(t, &e, "w.q is ok: "+silent, "sent 20 s ago; silent since")
+	e = Of(now, "w", "q", []Decision{d}, Heard{Decided: &no})
+	says(t, &e, "w.q is expired: "+silent, "next: nobody decides for the queue now")
+	d.Entry.Records.SentNs = now.Add(-2 * time.Second).UnixNano()
+	if e = Of(now, "w", "q", []Decision{d}, Heard{}); strings.Contains(e.Text(), "silent") {
+		t.Error(e.Text())
 	}
 }
 

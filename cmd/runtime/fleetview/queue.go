@@ -93,6 +93,9 @@ func (q *queue) advise(now time.Time, h *telemetry.Header, r *telemetry.Recommen
 			q.progress = now
 		}
 	}
+	if q.publisher == 0 && r.AnsweredIncarnation != h.Incarnation && r.AnsweredSentNs > 0 { // it reported before this process listened
+		q.publisher, q.reported, q.reportedLen = r.AnsweredIncarnation, time.Unix(0, r.AnsweredSentNs), r.QueueLen
+	}
 	q.incarnation = h.Incarnation
 	q.past.hold(now, q.until, plan, r.Error != "")
 }

@@ -61,8 +61,15 @@ func (q *queue) state(now, began time.Time) (State, string) {
 		return OK, "no recommendation heard yet"
 	case q.held:
 		return Held, Why(q.reasons, "")
+	case q.publisher != 0 && q.reportedLen == 0 && q.length == 0 && now.Sub(q.reported) > silentAfter:
+		return OK, SilentEmpty(q.publisher, now.Sub(q.reported))
 	}
 	return OK, Why(q.reasons, "")
+}
+
+// SilentEmpty says that a queue is empty by a publisher that has said nothing for long, and may be gone.
+func SilentEmpty(publisher uint64, silent time.Duration) string {
+	return fmt.Sprintf("publisher %016x silent for %s, its last record said the queue is empty", publisher, Ago(silent))
 }
 
 // waits reports whether slots wait and nothing has been executed for too long, on a worker whose launches are heard.

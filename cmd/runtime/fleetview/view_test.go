@@ -77,6 +77,34 @@ func TestAQueueIsWrongInTheWorstWayThatHolds(t *testing.T) {
 	}
 }
 
+// A publisher that is silent may be gone: the queue that it said to be empty is not known to be, whoever listened then.
+func TestASilentPublishersEmptyQueueIsSaidSo(t *testing.T) {
+	empty := &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue, Incarnation: 0xabc}, Queue: telemetry.Queue{Has: telemetry.HasQueueLen}}
+	const silent = "publisher 0000000000000abc silent for 20 s, its last record said the queue is empty"
+	v := New(began, Limits{})
+	v.Telemetry(after(1), "w", "q", empty)
+	v.Recommendation(after(20.5), "w", "q", by, advice(1, 0))
+	if q := only(t, v, after(10)); strings.Contains(q.Why, "silent") {
+		t.Error(q.Why)
+	}
+	if q := only(t, v, after(21)); q.State != OK || q.Why != silent {
+		t.Errorf("%v: %s", q.State, q.Why)
+	}
+	late := New(after(20), Limits{})
+	r := advice(1, 0)
+	r.AnsweredIncarnation, r.AnsweredSeq, r.AnsweredSentNs = 0xabc, 4, after(1).UnixNano()
+	late.Recommendation(after(20.5), "w", "q", by, r)
+	if q := only(t, late, after(21)); q.Why != silent {
+		t.Error(q.Why)
+	}
+	empty.Queue.QueueLen = 5 // and launches have executed them since
+	v.Telemetry(after(21), "w", "q", empty)
+	v.Recommendation(after(50), "w", "q", by, advice(2, 0))
+	if q := only(t, v, after(50.5)); strings.Contains(q.Why, "silent") {
+		t.Error(q.Why)
+	}
+}
+
 // A worker decides when work comes, and not again when it is done.
 func TestWhatALaunchHasExecutedWaitsNoMore(t *testing.T) {
 	v := New(began, Limits{})
