@@ -172,8 +172,8 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 	}
 	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
 	cfg.ExplainSchema = schema.Of[explain.Explanation]()
-	cfg.Explain = func(ctx context.Context, conn *natsio.Conn, worker, queue string) (any, error) {
-		return ask.Decisions(ctx, conn, worker, queue)
+	cfg.Explain = func(ctx context.Context, conn *natsio.Conn, worker, queue string, decided *bool) (any, error) {
+		return ask.Decisions(ctx, conn, worker, queue, explain.Heard{Decided: decided})
 	}
 	if device == nil {
 		return cfg

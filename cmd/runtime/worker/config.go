@@ -54,8 +54,8 @@ type Config struct {
 	Finished func(sinceStored time.Duration)
 
 	// Explain says why a queue's plan is as it is, to who asks the service; ExplainSchema is the JSON schema of what it
-	// returns. Nil: nobody does.
-	Explain       func(ctx context.Context, conn *natsio.Conn, worker, queue string) (any, error)
+	// returns. decided says whether this process decides for the queue now, nil that another may. Nil: nobody does.
+	Explain       func(ctx context.Context, conn *natsio.Conn, worker, queue string, decided *bool) (any, error)
 	ExplainSchema string
 	// Settings are what the node was started with, for who asks the service. They have no secrets in them. Nil: nobody is told.
 	Settings func() []Setting

@@ -31,7 +31,7 @@ func (n *Node) register(cfg *Config) (err error) {
 	}
 	if cfg.Explain != nil {
 		service.Queues = []natsio.QueueEndpoint{{Name: "explain", Schema: cfg.ExplainSchema, Answer: func(ctx context.Context, worker, queue string) (any, error) {
-			return cfg.Explain(ctx, n.conn, worker, queue)
+			return cfg.Explain(ctx, n.conn, worker, queue, n.decides(worker, queue))
 		}}}
 	}
 	if n.device != nil { // else several processes may go by the name, and are told apart by their ids
@@ -63,4 +63,13 @@ func (n *Node) register(cfg *Config) (err error) {
 	}
 	n.service, err = n.conn.RegisterService(service)
 	return err
+}
+
+// decides says whether this process decides for a queue now; nil where others decide for its worker, who would know.
+func (n *Node) decides(worker, queue string) *bool {
+	if part := n.members.Part(worker); part == natsio.PartElsewhere || part == natsio.PartFollows {
+		return nil
+	}
+	_, known := n.system.Latest(worker, queue)
+	return &known
 }

@@ -23,9 +23,9 @@ func Queue(ctx context.Context, conn *natsio.Conn, worker, queue string, number 
 	return of(ctx, conn, worker, queue, number, func() explain.Heard { return hear(ctx, conn, worker, queue) })
 }
 
-// Decisions explains the last decision by the decisions alone: a runtime may not ask what others may.
-func Decisions(ctx context.Context, conn *natsio.Conn, worker, queue string) (explain.Explanation, error) {
-	return of(ctx, conn, worker, queue, 0, func() explain.Heard { return explain.Heard{} })
+// Decisions explains the last decision by the decisions and what a runtime knows itself: it may not ask what others may.
+func Decisions(ctx context.Context, conn *natsio.Conn, worker, queue string, heard explain.Heard) (explain.Explanation, error) {
+	return of(ctx, conn, worker, queue, 0, func() explain.Heard { return heard })
 }
 
 func of(ctx context.Context, conn *natsio.Conn, worker, queue string, number uint64, beside func() explain.Heard) (explain.Explanation, error) {
