@@ -1,11 +1,13 @@
 package natsio
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
 )
 
 func TestServiceIsFoundAndAnswers(t *testing.T) {
@@ -34,5 +36,38 @@ func TestServiceIsFoundAndAnswers(t *testing.T) {
 	flush(t, runtime)
 	if _, err := client.nc.Request("$SRV.PING.ringmaster", nil, patience); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// However many ask at one endpoint, another one answers: an operator can end a process that a crowd asks for explanations.
+func TestACrowdAtOneEndpointKeepsNobodyFromAnother(t *testing.T) {
+	url := newServer(t).URL()
+	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
+	release := make(chan struct{})
+	began := make(chan string, answersAtOnce)
+	svc, err := runtime.RegisterService(ServiceConfig{
+		Status: func() any { return 1 },
+		Queues: []QueueEndpoint{{Name: "explain", Answer: func(_ context.Context, worker, queue string) (any, error) {
+			began <- worker + "." + queue
+			<-release
+			return 1, nil
+		}}},
+		Nodes: []NodeEndpoint{{Name: "drain", Answer: func(context.Context) (any, error) { return "drains", nil }}},
+	})
+	must(t, err)
+	defer func() { must(t, svc.Stop()) }()
+	defer close(release)
+	flush(t, runtime)
+	for range answersAtOnce {
+		must(t, client.PublishRequest("ringmaster.v1.explain.gpu0.q", client.nc.NewInbox(), nil))
+		if got := receive(t, began); got != "gpu0.q" {
+			t.Fatalf("asked about %s", got)
+		}
+	}
+	for subject, want := range map[string]string{"explain.gpu0.q": "429", "drain." + svc.ID(): ""} {
+		m, err := client.nc.Request("ringmaster.v1."+subject, nil, patience)
+		if err != nil || m.Header.Get(micro.ErrorCodeHeader) != want {
+			t.Errorf("%s: %v %v, want %q", subject, err, m, want)
+		}
 	}
 }
