@@ -20,3 +20,15 @@ func TestDoctorSaysThatANameIsInUse(t *testing.T) {
 		t.Errorf("run ended with exit code %d", code)
 	}
 }
+
+// A worker that was given for a GPU does not serve slowly on the processors instead.
+func TestAnotherDeviceThanTheExpectedOneIsRefused(t *testing.T) {
+	requireGL(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for command, code := range map[string]int{"run": 1, "doctor": doctorNoGL} {
+		got := ringmaster(t, t.Context(), "", command, "--listen", "127.0.0.1:0", "--expect-device", "no such device")
+		if got.code != code || !strings.Contains(got.stdout+got.err, "not the expected device: --expect-device no such device, and OpenGL opens ") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}

@@ -1,10 +1,13 @@
 package option
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 
 	"ringmaster/cmd/runtime/text"
@@ -17,6 +20,21 @@ import (
 type GL struct {
 	Backend string `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (needs no display) or glfw (needs a window system)."`
 	Device  string `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: index, UUID or DRM node, as doctor lists them (default: the first that is not a software renderer)."`
+	Expect  string `name:"expect-device" env:"RINGMASTER_EXPECT_DEVICE" placeholder:"TEXT" help:"Refuse a device whose name does not have TEXT in it, such as H200; gpu: refuse software renderers. Without it one of those is taken where OpenGL finds no GPU."`
+}
+
+// ErrUnexpectedDevice says that OpenGL opened another device than was expected.
+var ErrUnexpectedDevice = errors.New("not the expected device")
+
+// Unexpected says that a device is not the expected one.
+func (f *GL) Unexpected(name string, software bool) error {
+	if f.Expect == "" || strings.EqualFold(f.Expect, "gpu") && !software || strings.Contains(strings.ToLower(name), strings.ToLower(f.Expect)) {
+		return nil
+	}
+	if software {
+		name += ", a software renderer"
+	}
+	return fmt.Errorf("%w: --expect-device %s, and OpenGL opens %s; `ringmaster doctor` says which devices there are and what was tried, --device chooses one", ErrUnexpectedDevice, f.Expect, name)
 }
 
 func (f *GL) Config() glcompute.Config {
@@ -34,6 +52,10 @@ func (f *GL) Open(log *slog.Logger) (*glcompute.Device, error) {
 		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
 	}
 	if err == nil {
+		if err := f.Unexpected(device.Info().Renderer, device.Info().Software); err != nil {
+			device.Close()
+			return nil, err
+		}
 		roomForGL()
 		if device.Info().Units == (glcompute.Units{}) {
 			known, how := calibration.Known(device, filepath.Join(CacheDir(), "units"), log)
