@@ -19,6 +19,7 @@ import (
 	"ringmaster/cmd/runtime/plugin"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
+	"ringmaster/cmd/runtime/usage"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry/natsio"
@@ -26,33 +27,33 @@ import (
 
 // cli is the command line: global flags and one field a command.
 type cli struct {
-	LogLevel  string `enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Lowest level that is logged: debug, info, warn or error. auto is info for run and warn for all others."`
-	LogFormat string `enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
-	Config    string `placeholder:"FILE" env:"RINGMASTER_CONFIG" help:"File of settings, as ringmaster config show lists them (default: config.toml under the user's configuration, or /etc/ringmaster/config.toml, if one is there)."`
+	LogLevel  string `group:"Log and settings:" enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Lowest level that is logged: debug, info, warn or error. auto is info for run and warn for all others."`
+	LogFormat string `group:"Log and settings:" enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
+	Config    string `group:"Log and settings:" placeholder:"FILE" env:"RINGMASTER_CONFIG" help:"File of settings, as ringmaster config show lists them (default: config.toml under the user's configuration, or /etc/ringmaster/config.toml, if one is there)."`
 
-	Demo     demoCmd    `cmd:"" help:"Run the whole loop in one process, on recorded load."`
-	Run      runCmd     `cmd:"" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
-	Publish  publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
-	Adapt    adaptCmd   `cmd:"" help:"Publish as queue records what an engine tells in its own format."`
-	Watch    watchCmd   `cmd:"" help:"Print recommendations as they arrive, as text or as JSON lines."`
-	Top      topCmd     `cmd:"" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
-	Explain  explainCmd `cmd:"" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
-	Replay   replayCmd  `cmd:"" help:"Make the decisions of a log again, or explain one decision."`
-	Shadow   shadowCmd  `cmd:"" help:"Compare what engines launch with what a run --shadow recommends."`
-	Audit    auditCmd   `cmd:"" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
-	Exec     execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
-	Tune     tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
-	Submit   submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
-	Cancel   cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
-	Work     workCmd    `cmd:"" help:"List, show, run again and remove batches that were set aside."`
-	Heap     heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
-	Graph    graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
-	Opcodes  opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
-	Kernel   kernelCmd  `cmd:"" help:"List the kernels, or print the source of one."`
-	Auth     authCmd    `cmd:"" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
-	Doctor   doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
-	Settings configCmd  `cmd:"" name:"config" help:"Check and show the file of settings, or compare two."`
-	Version  versionCmd `cmd:"" help:"Print version and build information."`
+	Run      runCmd     `cmd:"" group:"Run and decide:" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
+	Publish  publishCmd `cmd:"" group:"Run and decide:" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
+	Adapt    adaptCmd   `cmd:"" group:"Run and decide:" help:"Publish as queue records what an engine tells in its own format."`
+	Demo     demoCmd    `cmd:"" group:"Run and decide:" help:"Run the whole loop in one process, on recorded load."`
+	Watch    watchCmd   `cmd:"" group:"Look:" help:"Print recommendations as they arrive, as text or as JSON lines."`
+	Top      topCmd     `cmd:"" group:"Look:" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
+	Explain  explainCmd `cmd:"" group:"Look:" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
+	Replay   replayCmd  `cmd:"" group:"Look:" help:"Make the decisions of a log again, or explain one decision."`
+	Shadow   shadowCmd  `cmd:"" group:"Look:" help:"Compare what engines launch with what a run --shadow recommends."`
+	Audit    auditCmd   `cmd:"" group:"Look:" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
+	Submit   submitCmd  `cmd:"" group:"Work:" help:"Send slots to a running worker and print what became of them."`
+	Cancel   cancelCmd  `cmd:"" group:"Work:" help:"Withdraw batches from a running worker."`
+	Work     workCmd    `cmd:"" group:"Work:" help:"List, show, run again and remove batches that were set aside."`
+	Heap     heapCmd    `cmd:"" group:"Work:" help:"Move data to and from the window of a queue on a running worker."`
+	Graph    graphCmd   `cmd:"" group:"Work:" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
+	Exec     execCmd    `cmd:"" group:"On this machine:" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
+	Tune     tuneCmd    `cmd:"" group:"On this machine:" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
+	Opcodes  opcodesCmd `cmd:"" group:"On this machine:" help:"Check your own opcodes, or list what their bodies may use."`
+	Kernel   kernelCmd  `cmd:"" group:"On this machine:" help:"List the kernels, or print the source of one."`
+	Doctor   doctorCmd  `cmd:"" group:"Check and configure:" help:"Try every way to a GL context and to NATS, and say what is missing."`
+	Settings configCmd  `cmd:"" group:"Check and configure:" name:"config" help:"Check and show the file of settings, or compare two."`
+	Auth     authCmd    `cmd:"" group:"Check and configure:" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
+	Version  versionCmd `cmd:"" group:"Check and configure:" help:"Print version and build information."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
@@ -66,6 +67,7 @@ func newParser(c *cli, std terminal.Stdio, options ...kong.Option) *kong.Kong {
 		kong.Vars{"version": versionLine(), "hostname": option.HostName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare),
 			"http_addr": admin.DefaultAddr, "http_queues": strconv.Itoa(metrics.DefaultQueues)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(usage.Help),
 		kong.ValueFormatter(helpOf),
 	)...)
 	if err != nil {

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/usage"
 )
 
 const operatingPage = "../../docs/operating.md"
@@ -103,7 +108,7 @@ func TestTheOperatingPageNamesEveryFlagOfRun(t *testing.T) {
 func TestTheReadmeNamesEveryCommand(t *testing.T) {
 	text := pages(t)["../../README.md"]
 	list := ringmaster(t, t.Context(), "", "--help").stdout
-	_, list, _ = strings.Cut(list, "Commands:")
+	_, list, _ = strings.Cut(list, "Run and decide:")
 	commands := regexp.MustCompile(`(?m)^  ([a-z]+)(?: ([a-z]+))?  `).FindAllStringSubmatch(list, -1)
 	if len(commands) < 15 {
 		t.Fatalf("%d commands in the help", len(commands))
@@ -113,6 +118,69 @@ func TestTheReadmeNamesEveryCommand(t *testing.T) {
 			if word != "" && !regexp.MustCompile("`([a-z]+ )?"+word+"[` ]").MatchString(text) {
 				t.Errorf("no command %s in the README", strings.TrimSpace(c[0]))
 			}
+		}
+	}
+}
+
+func TestHelpListsCommandsInGroups(t *testing.T) {
+	help := ringmaster(t, t.Context(), "", "--help").stdout
+	after := help
+	for _, want := range []string{"Run and decide:", "\n  run ", "Look:", "\n  top ", "Work:", "\n  submit ",
+		"On this machine:", "\n  tune ", "Check and configure:", "\n  config check "} {
+		_, rest, found := strings.Cut(after, want)
+		if !found {
+			t.Fatalf("no %q after what is before it in %s", want, help)
+		}
+		after = rest
+	}
+	if strings.Contains(help, "\nCommands:") {
+		t.Errorf("a command is in no group: %s", help)
+	}
+	help = ringmaster(t, t.Context(), "", "run", "--help").stdout
+	for _, want := range []string{"\nNATS:\n", "\nQueues and work:\n", "\nDevice and kernels:\n", "\nDecisions:\n", "\nMetrics and traces:\n"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("no group %q in the help of run", want)
+		}
+	}
+}
+
+// What a shell makes of an example, the parser takes, as the command whose help has it.
+func TestExamplesOfTheHelpAreCommandLines(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "roads.el"), []byte("0 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	var c cli
+	commands := make(map[string]bool)
+	for _, leaf := range newParser(&c, terminal.Stdio{Out: io.Discard, Err: io.Discard}).Model.Leaves(false) {
+		commands[leaf.Path()] = true
+		if !leaf.Hidden && len(usage.Examples[leaf.Path()]) == 0 {
+			t.Errorf("%s has no example", leaf.Path())
+		}
+	}
+	for path, examples := range usage.Examples {
+		if !commands[path] {
+			t.Errorf("examples of %s, which is no command", path)
+		}
+		for _, example := range examples {
+			// The shell's own words: a function takes the program's place and says what it was given.
+			said, err := exec.Command("bash", "-c", "ringmaster() { printf '%s\\0' \"$@\"; }\n"+example).Output()
+			if err != nil {
+				t.Fatalf("%s: %v", example, err)
+			}
+			var c cli
+			args := strings.Split(strings.TrimSuffix(string(said), "\x00"), "\x00")
+			parsed, err := newParser(&c, terminal.Stdio{Out: io.Discard, Err: io.Discard}).Parse(args)
+			if err != nil {
+				t.Errorf("%s: %v", example, err)
+			} else if parsed.Selected().Path() != path {
+				t.Errorf("%s: is %s, and stands in the help of %s", example, parsed.Selected().Path(), path)
+			}
+		}
+		if words := strings.Fields(path); !strings.HasSuffix(ringmaster(t, t.Context(), "", append(words, "--help")...).stdout,
+			"\nExamples:\n  "+strings.Join(examples, "\n  ")+"\n") {
+			t.Errorf("the help of %s does not end with its examples", path)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestHelpCanBeAskedForLikeACommand(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", args, got, want)
 		}
 	}
-	if got := ringmaster(t, t.Context(), ""); got.code != 2 || !strings.Contains(got.err, "Commands:") || got.stdout != "" {
+	if got := ringmaster(t, t.Context(), ""); got.code != 2 || !strings.Contains(got.err, "Run and decide:") || got.stdout != "" {
 		t.Errorf("without arguments: %+v", got)
 	}
 }

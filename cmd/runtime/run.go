@@ -36,36 +36,36 @@ import (
 // runCmd serves until it is told to stop.
 type runCmd struct {
 	option.NATS
-	option.GL
-	option.Policy
-	option.DecisionLog
-	option.Decided
-	option.Opcodes
-	option.Programs
-	option.Lease
-	option.Ring
-	option.Autotune
-	option.HTTP
-	option.Traces
-	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
-	Pools       []string      `name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
-	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
-	Shadow      bool          `help:"Decide for all workers beside whatever decides for them, on PREFIX.shadow, where nobody acts on it: from the telemetry and the launches that engines report on PREFIX. ringmaster shadow report compares the two."`
-	ExecuteOnly bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
-	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
-	Insecure    bool          `name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
-	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
-	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
-	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 8 KiB (default: 16384)."`
-	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch, a transfer or a turn of a graph request may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
-	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
-	DoneStream  string        `name:"done-stream" enum:"auto,always,off" default:"auto" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, and acknowledge work only when the stream has its record: auto where the stream can be made, always, or off."`
-	Replicas    int           `placeholder:"N" env:"RINGMASTER_REPLICAS" help:"How many servers of a cluster keep each stream, 1 to 5 (default: 3 on a cluster of three or more servers, else 1)."`
-	ReplyPrefix []string      `name:"reply-prefix" placeholder:"PREFIX" env:"RINGMASTER_REPLY_PREFIX" help:"Answer requests whose reply subjects begin with PREFIX, as inbox_prefix of a NATS context has it; may be given several times (default: _INBOX). This user's own inboxes are always answered, and no other subjects."`
-	ShareDevice bool          `name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
-	Memory      option.Memory `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
-	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
-	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
+	option.GL          `group:"Device and kernels:"`
+	option.Policy      `group:"Decisions:"`
+	option.DecisionLog `group:"Decisions:"`
+	option.Decided     `group:"Decisions:"`
+	option.Opcodes     `group:"Device and kernels:"`
+	option.Programs    `group:"Device and kernels:"`
+	option.Lease       `group:"Device and kernels:"`
+	option.Ring        `group:"Queues and work:"`
+	option.Autotune    `group:"Tuner:"`
+	option.HTTP        `group:"Metrics and traces:"`
+	option.Traces      `group:"Metrics and traces:"`
+	Worker             string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
+	Pools              []string      `group:"Queues and work:" name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
+	DecideOnly         bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
+	Shadow             bool          `help:"Decide for all workers beside whatever decides for them, on PREFIX.shadow, where nobody acts on it: from the telemetry and the launches that engines report on PREFIX. ringmaster shadow report compares the two."`
+	ExecuteOnly        bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
+	Listen             string        `group:"NATS:" default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
+	Insecure           bool          `group:"NATS:" name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
+	Store              string        `group:"NATS:" placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
+	Rate               float64       `group:"Queues and work:" placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
+	Queues             int           `group:"Queues and work:" name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 8 KiB (default: 16384)."`
+	HangAfter          time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch, a transfer or a turn of a graph request may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
+	Deliveries         uint64        `group:"Queues and work:" name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
+	DoneStream         string        `group:"Queues and work:" name:"done-stream" enum:"auto,always,off" default:"auto" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, and acknowledge work only when the stream has its record: auto where the stream can be made, always, or off."`
+	Replicas           int           `group:"NATS:" placeholder:"N" env:"RINGMASTER_REPLICAS" help:"How many servers of a cluster keep each stream, 1 to 5 (default: 3 on a cluster of three or more servers, else 1)."`
+	ReplyPrefix        []string      `group:"NATS:" name:"reply-prefix" placeholder:"PREFIX" env:"RINGMASTER_REPLY_PREFIX" help:"Answer requests whose reply subjects begin with PREFIX, as inbox_prefix of a NATS context has it; may be given several times (default: _INBOX). This user's own inboxes are always answered, and no other subjects."`
+	ShareDevice        bool          `group:"Device and kernels:" name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
+	Memory             option.Memory `group:"Device and kernels:" name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
+	Window             bool          `group:"Device and kernels:" help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
+	Drain              time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 
 	given    []any            // flags, for the log
 	settings []worker.Setting // all that can be settings

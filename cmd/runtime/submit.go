@@ -22,15 +22,15 @@ import (
 
 // submitCmd sends work to a running worker and shows what became of it.
 type submitCmd struct {
-	option.Target `set:"timeout=30s"`
-	option.Opcodes
-	option.Slots
-	Batch    string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name). A batch that has ended under this name does not run again: what became of it then is told."`
-	Priority string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
-	Deadline time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
-	Epoch    uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
-	Results  bool          `help:"Print the result word of every slot."`
-	Wait     bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
+	option.Target  `set:"timeout=30s"`
+	option.Opcodes `group:"Slots:"`
+	option.Slots   `group:"Slots:"`
+	Batch          string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name). A batch that has ended under this name does not run again: what became of it then is told."`
+	Priority       string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
+	Deadline       time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
+	Epoch          uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
+	Results        bool          `help:"Print the result word of every slot."`
+	Wait           bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
 }
 
 // slots.Priorities are the names of slot priorities, by their number.

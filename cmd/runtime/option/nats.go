@@ -16,12 +16,12 @@ import (
 
 // NATS say how to reach NATS.
 type NATS struct {
-	URL     string `name:"nats" aliases:"server" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
-	Creds   string `env:"NATS_CREDS" placeholder:"FILE" help:"NATS credentials file."`
-	NKey    string `name:"nkey" env:"NATS_NKEY" placeholder:"FILE" help:"File with the seed of an NKey."`
-	Context string `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command."`
-	Inbox   string `name:"inbox-prefix" env:"NATS_INBOX_PREFIX" placeholder:"PREFIX" help:"What subjects of answers begin with, for users that may not subscribe all of _INBOX.>."`
-	Prefix  string `env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"Prefix of every subject."`
+	URL     string `group:"NATS:" name:"nats" aliases:"server" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
+	Creds   string `group:"NATS:" env:"NATS_CREDS" placeholder:"FILE" help:"NATS credentials file."`
+	NKey    string `group:"NATS:" name:"nkey" env:"NATS_NKEY" placeholder:"FILE" help:"File with the seed of an NKey."`
+	Context string `group:"NATS:" env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command."`
+	Inbox   string `group:"NATS:" name:"inbox-prefix" env:"NATS_INBOX_PREFIX" placeholder:"PREFIX" help:"What subjects of answers begin with, for users that may not subscribe all of _INBOX.>."`
+	Prefix  string `group:"NATS:" env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"Prefix of every subject."`
 }
 
 func (f *NATS) Given() bool {
@@ -91,7 +91,7 @@ func (f *NATS) With(ctx context.Context, name string, log *slog.Logger, do func(
 
 // Target name a queue of a running worker.
 type Target struct {
-	NATS
+	NATS    `group:"NATS:"`
 	Worker  string        `default:"${hostname}" help:"Worker that has the queue. Work may go to pool.NAME too: any worker of that pool runs it."`
 	Queue   string        `required:"" placeholder:"NAME" help:"Queue of that worker."`
 	Timeout time.Duration `default:"${timeout}" help:"Longest wait for all of it."`
