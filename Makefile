@@ -14,7 +14,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-cycles packages packages-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-cycles packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -65,6 +65,14 @@ soak-stream: packages bin/bench
 # Half an hour: the table of docs/reliability.md.
 soak-fleet:
 	$(GO) run ./bench/fleet --workers 100 --rate 10 --runs 20
+
+# Ten minutes: servers cut off, and packets lost, in network namespaces; root only, with ip and nft.
+soak-network:
+	$(GO) run ./bench/fleet --namespaces --workers 1000 --rate 1 --runs 4
+
+# A minute and a half: how long records wait beside a neighbour that sends a thousand records a second, each of another queue.
+soak-flood:
+	$(GO) run ./bench/fleet --servers 1 --deciders 1 --workers 10 --rate 50 --runs 3 --flood 1000
 
 # Starts and ends a node that decides a thousand times; fails if anything stays behind. CI has a hundred.
 soak-cycles:

@@ -16,6 +16,8 @@ import (
 type load struct {
 	send, hear *natsio.Conn
 	queues     []*queue
+	mu         sync.Mutex
+	byName     map[string]*queue
 	stop       chan struct{}
 	wait       sync.WaitGroup
 	unsent     atomic.Uint64
@@ -33,14 +35,15 @@ type queue struct {
 	worst    time.Duration
 	decision uint64 // newest
 	answered uint64
-	stale    int // recommendations that are older than what was heard
+	stale    int             // recommendations that are older than what was heard
+	waits    []time.Duration // of the records since the last call of load.waits
 }
 
 const queueName = "q"
 
 // startLoad begins to publish, each queue so many records a second.
 func startLoad(urls string, workers int, rate float64) (*load, error) {
-	l := &load{stop: make(chan struct{})}
+	l := &load{stop: make(chan struct{}), byName: make(map[string]*queue)}
 	for _, conn := range []**natsio.Conn{&l.send, &l.hear} {
 		cfg := natsio.DefaultConfig()
 		cfg.URL = urls
@@ -56,14 +59,11 @@ func startLoad(urls string, workers int, rate float64) (*load, error) {
 			return nil, err
 		}
 	}
-	byName := make(map[string]*queue)
 	for i := range workers {
-		q := &queue{worker: fmt.Sprintf("gpu%04d", i), incarnation: telemetry.NewIncarnation(), first: 1}
-		l.queues = append(l.queues, q)
-		byName[q.worker] = q
+		l.queues = append(l.queues, l.worker(fmt.Sprintf("gpu%04d", i)))
 	}
 	_, err := l.hear.SubscribeRecommendations("*", queueName, func(worker, _ string, _ *telemetry.Header, r *telemetry.Recommendation) {
-		if q := byName[worker]; q != nil && !r.Heartbeat {
+		if q := l.named(worker); q != nil && !r.Heartbeat {
 			q.hear(time.Now(), r)
 		}
 	})
@@ -72,6 +72,21 @@ func startLoad(urls string, workers int, rate float64) (*load, error) {
 	}
 	l.wait.Go(func() { l.publish(rate) })
 	return l, nil
+}
+
+// worker is a new worker, which reports only what it is told to.
+func (l *load) worker(name string) *queue {
+	q := &queue{worker: name, incarnation: telemetry.NewIncarnation(), first: 1}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byName[name] = q
+	return q
+}
+
+func (l *load) named(worker string) *queue {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byName[worker]
 }
 
 // publish sends every queue's records, spread evenly over time, and announcements every five seconds.
@@ -138,6 +153,7 @@ func (q *queue) hear(now time.Time, r *telemetry.Recommendation) {
 	q.decision, q.answered = r.Decision, r.AnsweredSeq
 	for q.first <= r.AnsweredSeq && len(q.sent) > 0 {
 		q.worst = max(q.worst, now.Sub(q.sent[0]))
+		q.waits = append(q.waits, now.Sub(q.sent[0]))
 		q.sent, q.first = q.sent[1:], q.first+1
 	}
 }
@@ -152,10 +168,21 @@ func (l *load) worst() (worst time.Duration) {
 		if len(q.sent) > 0 {
 			worst = max(worst, now.Sub(q.sent[0]))
 		}
-		q.worst = 0
+		q.worst, q.waits = 0, q.waits[:0]
 		q.mu.Unlock()
 	}
 	return worst
+}
+
+// waits is how long each record has waited that was decided on since the last call, over all queues.
+func (l *load) waits() (all []time.Duration) {
+	for _, q := range l.queues {
+		q.mu.Lock()
+		all = append(all, q.waits...)
+		q.waits = q.waits[:0]
+		q.mu.Unlock()
+	}
+	return all
 }
 
 // decided says how many queues have a decision.

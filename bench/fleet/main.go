@@ -5,6 +5,10 @@
 // twice, or inputs that went back. docs/reliability.md has its table.
 //
 //	go run ./bench/fleet --workers 1000 --runs 20
+//	go run ./bench/fleet --namespaces --workers 1000 --rate 1
+//	go run ./bench/fleet --flood 1000 --workers 10 --rate 50 --servers 1 --deciders 1
+//
+// The second line has faults of the network instead, and the third a neighbour that floods the bus.
 package main
 
 import (
@@ -30,9 +34,11 @@ func main() {
 	servers := flag.Int("servers", 3, "nats-server processes")
 	deciders := flag.Int("deciders", 3, "processes that decide")
 	runs := flag.Int("runs", 5, "times of each fault")
+	flooding := flag.Int("flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
+	apart := flag.Bool("namespaces", false, "a network namespace for each server, and faults of the network instead of those of processes (root only)")
 	only := flag.String("faults", "", "names of the faults, separated by commas; all if empty")
 	flag.Parse()
-	if err := run(*workers, *rate, *servers, *deciders, *runs, *only); err != nil {
+	if err := run(options{*workers, *rate, *servers, *deciders, *runs, *flooding, *apart, *only}); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
@@ -85,31 +91,86 @@ var faults = []fault{
 	}, 15 * time.Second},
 }
 
-func run(workers int, rate float64, servers, deciders, runs int, only string) error {
+// networkFaults happen to servers that are apart.
+var networkFaults = []fault{
+	{"none", func(*fleet, int) {}, 3 * time.Second},
+	{"server cut off for 8 s", func(f *fleet, run int) { f.loses(run, "", 8*time.Second) }, 20 * time.Second},
+	{"server cut off from its peers for 8 s", func(f *fleet, run int) {
+		f.loses(run, "ip saddr "+subnet+"10-"+subnet+"250", 8*time.Second)
+	}, 20 * time.Second},
+	{"5 % of what a server is sent lost for 10 s", func(f *fleet, run int) { f.loses(run, "numgen random mod 100 < 5", 10*time.Second) }, 15 * time.Second},
+	{"30 % of what a server is sent lost for 10 s", func(f *fleet, run int) { f.loses(run, "numgen random mod 100 < 30", 10*time.Second) }, 15 * time.Second},
+}
+
+// loses has a server lose what a rule matches, for a time.
+func (f *fleet) loses(run int, rule string, during time.Duration) {
+	server := run % len(f.servers)
+	if err := f.net.lose(server, rule); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+	}
+	time.Sleep(during)
+	if err := f.net.heal(server); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+	}
+}
+
+// options are the flags.
+type options struct {
+	workers           int
+	rate              float64
+	servers, deciders int
+	runs, flood       int
+	apart             bool
+	only              string
+}
+
+func run(o options) error {
 	dir, err := os.MkdirTemp("", "fleet-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	f, err := startFleet(dir, servers, deciders)
+	var bound []string
+	if o.flood == 0 { // a neighbour meets the usual bound of queues
+		bound = []string{"--max-queues", "100000"}
+	}
+	f, err := startFleet(dir, o.servers, o.deciders, o.apart, bound...)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	l, err := startLoad(strings.Join(f.urls, ","), workers, rate)
+	l, err := startLoad(strings.Join(f.urls, ","), o.workers, o.rate)
 	if err != nil {
 		return err
 	}
 	defer l.close()
-	for begun := time.Now(); l.decided() < workers; time.Sleep(100 * time.Millisecond) {
+	for begun := time.Now(); l.decided() < o.workers; time.Sleep(100 * time.Millisecond) {
 		if time.Since(begun) > 2*time.Minute {
-			return fmt.Errorf("after two minutes %d of %d queues have a decision; see the logs in %s", l.decided(), workers, dir)
+			return fmt.Errorf("after two minutes %d of %d queues have a decision; see the logs in %s", l.decided(), o.workers, dir)
 		}
 	}
 	time.Sleep(pause)
-	fmt.Printf("%d workers, %g records a second each, %d servers, %d deciders\n", workers, rate, servers, deciders)
+	fmt.Printf("%d workers, %g records a second each, %d servers, %d deciders\n", o.workers, o.rate, o.servers, o.deciders)
+	if o.flood > 0 {
+		if err := f.flood(l, o.flood, o.runs); err != nil {
+			return err
+		}
+		return check(strings.Join(f.urls, ","), l)
+	}
+	if err := f.faults(l, o.runs, o.only); err != nil {
+		return err
+	}
+	return check(strings.Join(f.urls, ","), l)
+}
+
+// faults has each kind of fault happen, and prints what it cost.
+func (f *fleet) faults(l *load, runs int, only string) error {
 	fmt.Printf("| fault | runs | longest wait of a record, min / median / max |\n|---|---|---|\n")
-	for _, fault := range faults {
+	of := faults
+	if f.net != nil {
+		of = networkFaults
+	}
+	for _, fault := range of {
 		if only != "" && !slices.Contains(strings.Split(only, ","), fault.name) {
 			continue
 		}
@@ -123,10 +184,9 @@ func run(workers int, rate float64, servers, deciders, runs int, only string) er
 			time.Sleep(pause)
 		}
 		slices.Sort(waits)
-		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 		fmt.Printf("| %s | %d | %.1f / %.1f / %.1f ms |\n", fault.name, runs, ms(waits[0]), ms(waits[len(waits)/2]), ms(waits[len(waits)-1]))
 	}
-	return check(strings.Join(f.urls, ","), l)
+	return nil
 }
 
 // check reads the whole stream: each queue's decisions follow each other, none is there twice, and

@@ -49,6 +49,7 @@ type fleet struct {
 	servers  []*process
 	deciders []*process
 	urls     []string
+	net      *network // nil: all are on the loopback interface
 }
 
 func build(dir, name, pkg string) (string, error) {
@@ -61,9 +62,9 @@ func build(dir, name, pkg string) (string, error) {
 	return path, nil
 }
 
-// startFleet builds the programs and starts servers, then processes that decide. What they log is
-// in files beside their stores.
-func startFleet(dir string, servers, deciders int) (_ *fleet, err error) {
+// startFleet builds the programs and starts servers, then processes that decide, with more flags. What they log
+// is in files beside their stores. If they are apart, each server has a network namespace of its own.
+func startFleet(dir string, servers, deciders int, apart bool, more ...string) (_ *fleet, err error) {
 	f := &fleet{dir: dir}
 	defer func() {
 		if err != nil {
@@ -78,32 +79,53 @@ func startFleet(dir string, servers, deciders int) (_ *fleet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var routes []string
-	ports, err := freePorts(2 * servers)
-	if err != nil {
-		return nil, err
-	}
-	for i := range servers {
-		f.urls = append(f.urls, fmt.Sprintf("nats://127.0.0.1:%d", ports[2*i]))
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[2*i+1]))
-	}
-	for i := range servers {
-		args := []string{"-a", "127.0.0.1", "-p", fmt.Sprint(ports[2*i]), "-js", "-sd", filepath.Join(dir, fmt.Sprint("store", i)), "-n", fmt.Sprint("s", i)}
-		if servers > 1 {
-			args = append(args, "--cluster_name", "fleet", "--cluster", routes[i], "--routes", strings.Join(routes, ","))
-		}
-		if err := f.add(&f.servers, fmt.Sprint("server", i), server, args); err != nil {
+	if apart {
+		if f.net, err = newNetwork(servers); err != nil {
 			return nil, err
 		}
 	}
+	if err = f.startServers(server, servers); err != nil {
+		return nil, err
+	}
 	for i := range deciders {
 		// Each at another server; it knows the others from there.
-		args := []string{"run", "--decide-only", "--nats", f.urls[i%servers], "--max-queues", "100000"}
+		args := append([]string{"run", "--decide-only", "--nats", f.urls[i%servers]}, more...)
 		if err := f.add(&f.deciders, fmt.Sprint("decider", i), ringmaster, args); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// startServers starts servers, which keep streams together if there are several.
+func (f *fleet) startServers(path string, servers int) error {
+	ports, err := freePorts(2 * servers)
+	if err != nil {
+		return err
+	}
+	var hosts, routes []string
+	for i := range servers {
+		host := "127.0.0.1"
+		if f.net != nil {
+			host = f.net.address(i)
+		}
+		hosts = append(hosts, host)
+		f.urls = append(f.urls, fmt.Sprintf("nats://%s:%d", host, ports[2*i]))
+		routes = append(routes, fmt.Sprintf("nats://%s:%d", host, ports[2*i+1]))
+	}
+	for i := range servers {
+		args := []string{path, "-a", hosts[i], "-p", fmt.Sprint(ports[2*i]), "-js", "-sd", filepath.Join(f.dir, fmt.Sprint("store", i)), "-n", fmt.Sprint("s", i)}
+		if servers > 1 {
+			args = append(args, "--cluster_name", "fleet", "--cluster", routes[i], "--routes", strings.Join(routes, ","))
+		}
+		if f.net != nil {
+			args = append(f.net.inside(i), args...) // which becomes the server, so that signals reach it
+		}
+		if err := f.add(&f.servers, fmt.Sprint("server", i), args[0], args[1:]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *fleet) add(to *[]*process, name, path string, args []string) error {
@@ -124,6 +146,9 @@ func (f *fleet) close() {
 		p.signal(syscall.SIGCONT)
 		p.end(syscall.SIGKILL)
 		p.log.Close()
+	}
+	if f.net != nil {
+		f.net.close()
 	}
 }
 
