@@ -22,17 +22,20 @@ func newNetwork(servers int) (*network, error) {
 	n := &network{}
 	err := do("ip link add "+bridge+" type bridge", "ip addr add "+subnet+"1/24 dev "+bridge, "ip link set "+bridge+" up")
 	for i := 0; i < servers && err == nil; i++ {
-		ns, outside := fmt.Sprint(bridge, i), fmt.Sprint("rmf", i)
+		ns, link := fmt.Sprint(bridge, i), outside(i)
 		n.namespaces = append(n.namespaces, ns)
 		in := "ip netns exec " + ns + " "
 		err = do(
-			"ip netns add "+ns, "ip link add "+outside+" type veth peer name eth0 netns "+ns, "ip link set "+outside+" master "+bridge+" up",
+			"ip netns add "+ns, "ip link add "+link+" type veth peer name eth0 netns "+ns, "ip link set "+link+" master "+bridge+" up",
 			in+"ip addr add "+n.address(i)+"/24 dev eth0", in+"ip link set eth0 up", in+"ip link set lo up",
 			in+"nft add table inet cut", in+"nft add chain inet cut in { type filter hook input priority 0 ; }",
 		)
 	}
 	return n, err
 }
+
+// outside is a server's end of its link at the bridge.
+func outside(server int) string { return fmt.Sprint("rmf", server) }
 
 // address is where a server is reached.
 func (n *network) address(server int) string { return fmt.Sprint(subnet, 10+server) }
@@ -53,8 +56,9 @@ func (n *network) heal(server int) error {
 }
 
 func (n *network) close() {
-	for _, ns := range n.namespaces {
-		_ = do("ip netns del " + ns) // and its end of the link
+	for i, ns := range n.namespaces { // the link first: a namespace ends some time after it was deleted
+		_ = do("ip link del " + outside(i))
+		_ = do("ip netns del " + ns)
 	}
 	_ = do("ip link del " + bridge)
 }
