@@ -74,6 +74,11 @@ type Config struct {
 	// hysteresis keeps before it is given up. At least 1.
 	Dwell uint8 `json:"dwell,omitzero" toml:"dwell"`
 
+	// AuditLaunches: one decision in so many asks for a geometry drawn from the neighbours of
+	// the usual one, so that what others cost can be estimated (see audit.go). 0: none. Used
+	// with SeparateWidth and TuneGeometry.
+	AuditLaunches uint32 `json:"audit_launches,omitzero" toml:"audit_launches"`
+
 	Sizing Sizing `json:"sizing,omitzero" toml:"sizing"`
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
@@ -254,6 +259,7 @@ func (c *Config) Validate() error {
 	p.atLeastOne("saturated waves", c.SaturatedWaves)
 	p.atLeastOne("priority age threshold", c.PriorityAgeThreshold)
 	p.atLeastOne("dwell", uint32(c.Dwell))
+	p.demand(c.AuditLaunches != 1, "audit launches of 1 would make every decision an audit, want 0 or at least 2")
 
 	p.atLeastOne("hot opcode threshold", c.HotOpcodeThreshold)
 	p.atLeastOne("hot window threshold", c.HotWindowThreshold)

@@ -49,7 +49,7 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	if err != nil {
 		return err
 	}
-	if err := geometry(cfg, req, length, turn, workers, rec); err != nil {
+	if err := geometry(cfg, req, length, turn, workers, state, rec); err != nil {
 		return err
 	}
 	rec.Pressure = pressure(cfg, req, rec)

@@ -4,11 +4,11 @@ import "math"
 
 // geometry shapes the launch for a queue of some length, whose launches are of at most turn
 // slots, and says what came of the tuner's opinion.
-func geometry(cfg *Config, req *Request, length, turn, workers uint32, rec *Recommendation) error {
+func geometry(cfg *Config, req *Request, length, turn, workers uint32, state *PlanState, rec *Recommendation) error {
 	if err := shape(cfg, req, length, turn, workers, rec); err != nil {
 		return err
 	}
-	if req.Tuned.given() && cfg.TuneGeometry {
+	if !audit(cfg, req, length, turn, workers, state, rec) && req.Tuned.given() && cfg.TuneGeometry {
 		tunedReason(req.Tuned.Groups, dispatchGroups(cfg, &req.Limits, rec.WorkerGroups), rec.addReason())
 	}
 	if cfg.takesTurns(req) {

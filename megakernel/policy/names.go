@@ -57,6 +57,7 @@ var ruleNames = names{"rule", []string{
 	RuleShedSparse:      "shed_sparse",
 	RuleWorkers:         "workers",
 	RuleTuned:           "tuned_geometry",
+	RuleAudit:           "audit",
 	RuleTurn:            "turn",
 	RuleTarget:          "latency_target",
 	RuleFirstLaunch:     "first_launch",

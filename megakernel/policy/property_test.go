@@ -60,6 +60,7 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 			Chunk:  edgy(1<<16, 0, 1, 32, 256, 1_024, 1<<32-1).Draw(t, "tuned chunk"),
 			Depth:  edgy(1<<17, 0, 1, 256, 65_536, 1<<20, 1<<32-1).Draw(t, "tuned depth"),
 		},
+		Draw:        uint64(edgy(1<<20, 0, 1).Draw(t, "draw")),
 		Cost:        anyCost.Draw(t, "cost"),
 		Interpreted: anyCost.Draw(t, "interpreted"),
 		Compiled:    anyCost.Draw(t, "compiled"),

@@ -8,6 +8,7 @@ import (
 // A field that no stage looks at would be asked of publishers, logged and replayed in vain.
 func TestEveryFieldOfARequestCanChangeADecision(t *testing.T) {
 	cfg := Standard()
+	cfg.AuditLaunches = 2
 	decide := func(r *Request) (Recommendation, string) {
 		plan, _, err := Decide(&cfg, r, State{})
 		if err != nil {

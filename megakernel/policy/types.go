@@ -135,6 +135,7 @@ type Request struct {
 	Unmeasured            bool     `json:"unmeasured,omitzero"`     // the worker reports its launches, and of this queue none yet
 	OtherQueues           uint32   `json:"other_queues,omitzero"`   // of the worker that have work, or had some lately
 	TargetMs              uint32   `json:"target_ms,omitzero"`      // least latency target or deadline of the queue and of those others; 0: none
+	Draw                  uint64   `json:"draw,omitzero"`           // random number of the decision, of 53 bits, by which it may be an audit; 0: it is none
 	Present               Presence `json:"present,omitzero"`
 }
 
@@ -197,6 +198,10 @@ const (
 	// workgroups it asks for, 0 if it leaves them open, and the threshold the
 	// most that are taken: the worker groups that shedding left.
 	RuleTuned // worker groups
+
+	// The same, where an audit tries another geometry: the value is of how many it was drawn,
+	// and the threshold one decision in how many is an audit.
+	RuleAudit // geometries
 
 	// A launch beside other queues: the value is what a launch of all that waits would
 	// take, up to the depth, and the threshold what it may take.
