@@ -10,6 +10,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // Bounds of one cell.
@@ -71,6 +72,8 @@ type cell struct {
 	timings   []session.Report // since the tuner actor looked
 	sampledAt time.Time        // when the newest of them came, or one before
 	outcomes  []outcome        // since the queue actor looked
+	runs      decisionlog.Runs // since the last take, where decisions are audited
+	ranBy     uint64           // the last decision of which a launch was in runs
 	reporting bool             // a reported message is pending at the queue actor
 	tuning    bool             // a reported message is pending at the tuner actor
 	ranking   bool             // a prioritized message is pending
@@ -80,6 +83,7 @@ type cell struct {
 	compiled bool // a launch could have a compiled kernel at once, as the last wave found
 
 	carried      bool // views have a memory
+	audited      bool // decisions are
 	ranElsewhere bool // a launch was reported to the process that decided before
 }
 
@@ -98,7 +102,8 @@ type view struct {
 	measured     policy.Measured
 	compiled     bool // see cell
 	lease        policy.Lease
-	ran          bool       // a launch was reported
+	ran          bool // a launch was reported
+	runs         decisionlog.Runs
 	others       uint32     // other queues of the worker that have work, or had some lately
 	target       uint32     // ms, see family.target
 	memory       cellMemory // where decisions are stored
@@ -133,8 +138,9 @@ func (c *cell) take() (v view, asked bool) {
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen, since: c.since, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
-		ran: c.ran(),
+		ran: c.ran(), runs: c.runs,
 	}
+	c.runs = decisionlog.Runs{}
 	c.since = time.Time{}
 	if c.carried {
 		v.memory = c.remember()

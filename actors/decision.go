@@ -19,6 +19,7 @@ type DecisionInput struct {
 	Request       policy.Request
 	Before, After policy.State
 	Plan          policy.Recommendation // zero if there was none
+	Ran           decisionlog.Runs      // launches since the decision before, where decisions are audited
 	Err           error                 // why there was no plan, nil if there was one; ErrNoLimits: the policy was not asked
 }
 
@@ -36,7 +37,7 @@ func (in *DecisionInput) Entry() decisionlog.Entry {
 		Records: decisionlog.Records{
 			Incarnation: decisionlog.ID(in.Records.Incarnation), First: in.Records.First, Last: in.Records.Last, SentNs: in.Records.SentNs,
 		},
-		Request: in.Request, Before: in.Before, Plan: in.Plan, After: in.After,
+		Request: in.Request, Before: in.Before, Plan: in.Plan, After: in.After, Ran: in.Ran,
 	}
 	if in.Err != nil {
 		e.Error = in.Err.Error()
@@ -73,16 +74,37 @@ func (d *decision) explain(cfg *policy.Config) {
 	}
 }
 
+// tries says whether the decision is for one launch: a look of the tuner, or an audit.
+func (d *decision) tries() bool { return d.look != 0 || d.audits() }
+
+// audits says whether the plan's geometry was drawn at random.
+func (d *decision) audits() bool { return d.Request.Draw != 0 && d.Plan.Audited() }
+
+// letGo ends the offer of a look or an audit, and asks for the next plan.
+func (f *family) letGo(d *decision) {
+	if d.audits() {
+		f.audited.Store(d.Decision)
+	} else {
+		f.looked.Store(d.look)
+	}
+	f.dispatch(f.cell.requestDecision())
+}
+
 // first says whether the launch is cut short because none was measured.
 func (d *decision) first() bool { return d.Request.Unmeasured && d.Request.OtherQueues != 0 }
 
 // launch is what the decision has launched.
 func (d *decision) launch() policy.Launch { return d.Plan.Launch(&d.After) }
 
-// forTuner is what the tuner needs to know of the plan behind a launch. Where others who wait
+// forTuner is what the tuner needs to know of the plan behind a launch. What an audit ran at counts as
+// asked for: that it is another geometry than the tuner's says nothing of that one. Where others who wait
 // have shortened the launch, that its depth is another says nothing of what the tuner asked for.
 func (d *decision) forTuner() *session.Plan {
 	asked := d.Request.Tuned
+	if d.audits() {
+		given := d.Plan.Geometry()
+		asked.Width, asked.Groups, asked.Chunk = given.Width, given.Groups, given.Chunk
+	}
 	if d.After.Plan.TurnSlots != 0 && asked.Depth > d.Plan.BatchDepth {
 		asked.Depth = 0
 	}
@@ -143,7 +165,7 @@ func (left *inheritance) decision(m *telemetry.Stored) *decision {
 	d.DecisionInput = DecisionInput{
 		Worker: e.Worker, Queue: e.Queue, Decision: e.Decision,
 		Records: SequenceRange{uint64(e.Records.Incarnation), e.Records.First, e.Records.Last, e.Records.SentNs},
-		Request: e.Request, Before: e.Before, After: e.After, Plan: e.Plan,
+		Request: e.Request, Before: e.Before, After: e.After, Plan: e.Plan, Ran: e.Ran,
 	}
 	switch {
 	case e.Undecided:

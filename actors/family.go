@@ -111,13 +111,14 @@ type family struct {
 
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
 	looked    atomic.Uint64                // number of the last look that was launched, or let go
+	audited   atomic.Uint64                // the last decision that was an audit and was launched
 	exploring atomic.Pointer[session.Exploring]
 	heard     atomic.Pointer[telemetry.Stored] // newest message of the store that came by
 	stored    atomic.Pointer[decision]         // newest that the store has; nil without one
 	standing  atomic.Pointer[Standing]         // nil: no decision was to be stored
 	latest    atomic.Pointer[decision]
 	planned   atomic.Pointer[decision] // the newest with a plan
-	usual     atomic.Pointer[decision] // the newest with a plan that is no look
+	usual     atomic.Pointer[decision] // the newest with a plan that is for more than one launch
 	waiting   atomic.Int64             // deliveries of work that are not settled
 	pending   atomic.Int64             // slots submitted and not finished
 }
@@ -125,7 +126,7 @@ type family struct {
 func newFamily(s *System, d *device, queue string) *family {
 	f := &family{system: s, device: d, name: queue}
 	f.queue.family, f.tuner.family = f, f
-	f.cell.carried = s.cfg.Store != nil
+	f.cell.carried, f.cell.audited = s.cfg.Store != nil, s.cfg.Policy.AuditLaunches != 0
 	var addresses []address
 	f.supervisor, addresses = s.shell.group(d.name+"."+queue, member{"queue", &f.queue, &f.busy}, member{"tuner", &f.tuner, &f.busy})
 	f.queueAddr, f.tunerAddr = addresses[0], addresses[1]

@@ -8,6 +8,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // Ingest folds a queue, graph, priority or launch record of a queue, which came at a
@@ -227,6 +228,9 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes 
 			c.history.Alone(wayOf(l), l.WallNs-l.ElapsedNs)
 		}
 	}
+	if ok && timed(l) && c.audited {
+		c.addRun(l)
+	}
 	if l.Has.Has(telemetry.HasCompiledReady) {
 		c.compiled = l.CompiledReady
 	}
@@ -289,6 +293,30 @@ func timed(l *telemetry.Launch) bool {
 // lease was not: the resident kernel has one geometry for all launches.
 func hasSample(l *telemetry.Launch) bool {
 	return timed(l) && l.Mode == telemetry.ModeWave && l.Applied.WorkgroupSizeX > 0 && (l.Executed > 0 || l.Faulted > 0)
+}
+
+// addRun keeps the first launch of a decision, for the entry of the next one.
+func (c *cell) addRun(l *telemetry.Launch) {
+	slots := addSaturating(l.Executed, l.Faulted)
+	if l.Decision <= c.ranBy || slots == 0 || c.runs[len(c.runs)-1] != (decisionlog.Ran{}) {
+		return
+	}
+	c.ranBy = l.Decision
+	g := ranGeometry(l)
+	g.Depth = 0
+	ran := decisionlog.Ran{Decision: l.Decision, Geometry: g, Slots: slots, Ns: l.ElapsedNs}
+	if l.Mode == telemetry.ModeLease {
+		ran.LaunchMode = policy.LaunchLease
+	}
+	if l.ExecutionMode == telemetry.ExecutionJIT {
+		ran.Mode = policy.ModeJIT
+	}
+	for i := range c.runs {
+		if c.runs[i] == (decisionlog.Ran{}) {
+			c.runs[i] = ran
+			return
+		}
+	}
 }
 
 // addSample keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.

@@ -84,8 +84,8 @@ func (w *workerActor) start(l *lane, d *decision, left int, weight float64) {
 	if len(w.flights) == 0 {
 		f.idle = time.Since(w.freeSince)
 	}
-	if d.look != 0 {
-		l.letGo(d.look)
+	if d.tries() {
+		l.family.letGo(d)
 	}
 	w.flights = append(w.flights, f)
 	l.flights++
@@ -340,28 +340,24 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 	return c
 }
 
-// newestPlan is the plan to launch by: the newest, or the usual one before it if that is a look
-// which was launched already, or if the device has been idle for longer than a launch takes:
+// newestPlan is the plan to launch by: the newest, or the usual one before it if that is a look or
+// an audit which was launched already, or a look and the device has been idle for longer than a launch takes:
 // nobody waits for it then.
 func (l *lane) newestPlan(idle time.Duration) *decision {
 	f := l.family
 	plan := f.latest.Load()
-	if plan == nil || plan.look == 0 {
+	switch {
+	case plan == nil || !plan.tries():
 		return plan
-	}
-	if plan.look > f.looked.Load() {
+	case plan.look == 0 && plan.Decision > f.audited.Load():
+		return plan
+	case plan.look > f.looked.Load():
 		if idle <= time.Duration(min(plan.Request.Cost.Ns(plan.slots), math.MaxInt64)) {
 			return plan
 		}
-		l.letGo(plan.look)
+		f.letGo(plan)
 	}
 	return f.usual.Load()
-}
-
-// letGo ends the offer of a look, and asks for a plan without it.
-func (l *lane) letGo(look uint64) {
-	l.family.looked.Store(look)
-	l.family.dispatch(l.family.cell.requestDecision())
 }
 
 // holds reports whether a lane waits for more slots, and has the worker actor look again when it

@@ -98,7 +98,11 @@ func (a *queueActor) make(v *view, device *deviceView) *decision {
 	d.After = d.Before
 	d.Request = requestOf(v, device)
 	d.slots, d.look = a.ask(&d.Request, &d.Before.Plan)
+	d.Ran = v.runs
 	cfg := &a.system.cfg
+	if d.look == 0 && cfg.Policy.AuditLaunches != 0 {
+		d.Request.Draw = policy.Draw(d.Worker, d.Queue, d.Decision)
+	}
 	if device.known {
 		d.Plan, d.After, d.hold, d.Err = cfg.decide(a.name, &d.Request, d.Before)
 	} else {
@@ -173,7 +177,7 @@ func (a *queueActor) show(d *decision) {
 	a.latest.Store(d)
 	if d.planned() {
 		a.planned.Store(d)
-		if d.look == 0 {
+		if !d.tries() {
 			a.usual.Store(d)
 		}
 	}
@@ -236,6 +240,9 @@ func (a *queueActor) commit() {
 // settleAll settles launches of a remote worker.
 func (a *queueActor) settleAll(outcomes []outcome) {
 	for _, o := range outcomes {
+		if d := a.latest.Load(); d != nil && d.Decision == o.Decision && d.audits() {
+			a.dispatch(a.cell.requestDecision()) // an audit is for one launch
+		}
 		if state, ok := a.recent.Find(o.Decision); ok {
 			a.settle(&settled{launch: o.Launch, decision: o.Decision, ok: o.OK, state: state})
 		}

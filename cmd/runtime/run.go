@@ -50,6 +50,7 @@ type runCmd struct {
 	Worker             string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	Pools              []string      `group:"Queues and work:" name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
 	DecideOnly         bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
+	Audits             uint32        `group:"Decisions:" name:"audit-launches" placeholder:"N" env:"RINGMASTER_AUDIT_LAUNCHES" help:"Launch one of N decisions at a geometry drawn at random from the neighbours of the usual one, so that ringmaster whatif can tell what others cost; never of what is urgent, and not where somebody waits for long. 200 costs about half a per cent of the launches (default: none)."`
 	Shadow             bool          `help:"Decide for all workers beside whatever decides for them, on PREFIX.shadow, where nobody acts on it: from the telemetry and the launches that engines report on PREFIX. ringmaster shadow report compares the two."`
 	ExecuteOnly        bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
 	Listen             string        `group:"NATS:" default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
@@ -212,6 +213,8 @@ func (c *runCmd) check() error {
 		return errors.New("--pool is for processes that execute work, and --decide-only executes none")
 	case !c.Given() && c.Store == "" && !option.HasStateDir():
 		return fmt.Errorf("neither $HOME nor $XDG_STATE_HOME is set, and work that has to outlive this process is not for %s: name a directory with --store, or a server with --nats", os.TempDir())
+	case c.Audits == 1:
+		return errors.New("--audit-launches 1 would make every decision an audit: want 2 or more, such as 200, or 0 for none")
 	case c.HangAfter < 0:
 		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
 	case c.Drain < 0:

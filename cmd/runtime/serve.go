@@ -99,8 +99,12 @@ func (c *runCmd) inUse() []worker.Setting {
 
 // policy is the launch policy that the command line, the environment or the file of settings asks for.
 func (c *runCmd) policy() policy.Config {
+	cfg := c.Policy.Config()
 	if c.own != nil {
-		return *c.own
+		cfg = *c.own
 	}
-	return c.Policy.Config()
+	if c.Audits != 0 {
+		cfg.AuditLaunches = c.Audits
+	}
+	return cfg
 }

@@ -63,6 +63,8 @@ type Entry struct {
 	Plan     policy.Recommendation `json:"plan,omitzero"` // zero if Error is not empty
 	After    policy.State          `json:"after,omitzero"`
 	Error    string                `json:"error,omitzero"` // why there is no plan
+	// Ran are launches that were reported since the decision before, where decisions are audited.
+	Ran Runs `json:"ran,omitzero"`
 	// Undecided says that the policy was not asked, because the device limits were not
 	// known yet; Before and After are then equal.
 	Undecided bool `json:"undecided,omitzero"`

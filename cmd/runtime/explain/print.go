@@ -65,7 +65,7 @@ var causes = []struct {
 	{"topology", []string{"memory_constrained", "sparse_frontier", "hybrid_frontier", "dense_frontier", "fused_dense", "queue_empty"}},
 	{"kernel", []string{"mode_"}},
 	{"launched as", []string{"lease_"}},
-	{"geometry", []string{"tuned_geometry", "shed_", "workers"}},
+	{"geometry", []string{"audit", "tuned_geometry", "shed_", "workers"}},
 	{"most a launch", []string{"turn", "latency_target", "first_launch"}},
 	{"hits", []string{"memory_"}},
 }

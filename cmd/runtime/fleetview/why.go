@@ -36,6 +36,9 @@ var sentences = []sentence{
 	{"first_launch", func(v, t uint64) string {
 		return over(v, t, fmt.Sprintf("its cost is not known yet: first %s slots", text.Grouped(t)))
 	}},
+	{"audit", func(v, t uint64) string {
+		return fmt.Sprintf("an audit, one decision in %s: a geometry drawn from %s near the usual one", text.Grouped(t), text.Grouped(v))
+	}},
 	{"tuned_geometry", func(v, t uint64) string {
 		if v == 0 {
 			return "the tuner's geometry"
