@@ -39,6 +39,7 @@ type cli struct {
 	Top      topCmd     `cmd:"" group:"Look:" help:"Watch queues and workers on a terminal: what is wrong, rates, latencies, and why."`
 	Explain  explainCmd `cmd:"" group:"Look:" help:"Say why a queue's plan is as it is, what would change it, and what to do."`
 	Replay   replayCmd  `cmd:"" group:"Look:" help:"Make the decisions of a log again, or explain one decision."`
+	Whatif   whatifCmd  `cmd:"" group:"Look:" help:"Estimate what another policy, or other geometries, would have cost."`
 	Shadow   shadowCmd  `cmd:"" group:"Look:" help:"Compare what engines launch with what a run --shadow recommends."`
 	Audit    auditCmd   `cmd:"" group:"Look:" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
 	Submit   submitCmd  `cmd:"" group:"Work:" help:"Send slots to a running worker and print what became of them."`

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"ringmaster/cmd/runtime/shadow"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
+	"ringmaster/cmd/runtime/whatif"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
@@ -26,6 +26,9 @@ import (
 
 // shadowCmd compares launches with advice that nobody follows.
 type shadowCmd = shadow.Command
+
+// whatifCmd estimates what others would have cost.
+type whatifCmd = whatif.Command
 
 // replayCmd makes the decisions of a log again.
 type replayCmd struct {
@@ -74,17 +77,10 @@ func (c *replayCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 
 // other is the policy to ask instead of the logged one, or nil.
 func (c *replayCmd) other() (*policy.Config, error) {
-	switch c.Policy {
-	case "logged":
+	if c.Policy == "logged" {
 		return nil, nil
-	case "standard", "reference":
-		cfg := (&option.Policy{Name: c.Policy}).Config()
-		return &cfg, nil
 	}
-	cfg, err := policyfile.Read(c.Policy)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%q is neither logged, standard, reference nor a file", c.Policy)
-	}
+	cfg, err := policyfile.Named(c.Policy)
 	return &cfg, err
 }
 

@@ -11,14 +11,25 @@ import "hash/fnv"
 // A move leads from a geometry to a neighbour.
 type move func(g Geometry, subgroup uint32) Geometry
 
-// moves are what an audit draws from, each as likely as the others.
+// moves are what an audit draws from, each as likely as the others. A claim is worth some widths, so it
+// goes with the width. MoveNames has them in words.
 var moves = [...]move{
 	func(g Geometry, _ uint32) Geometry { g.Groups /= 2; return g },
 	func(g Geometry, _ uint32) Geometry { g.Groups *= 2; return g },
-	func(g Geometry, subgroup uint32) Geometry { g.Width = max(g.Width/2, subgroup); return g },
-	func(g Geometry, _ uint32) Geometry { g.Width *= 2; return g },
+	func(g Geometry, subgroup uint32) Geometry {
+		if g.Width >= 2*subgroup {
+			g.Width, g.Chunk = g.Width/2, max(g.Chunk/2, subgroup)
+		}
+		return g
+	},
+	func(g Geometry, _ uint32) Geometry { g.Width, g.Chunk = g.Width*2, g.Chunk*2; return g },
 	func(g Geometry, subgroup uint32) Geometry { g.Chunk = max(g.Chunk/2, subgroup); return g },
 	func(g Geometry, _ uint32) Geometry { g.Chunk *= 2; return g },
+}
+
+// MoveNames are what the draws of AuditDraws ask for, in their order.
+func MoveNames() []string {
+	return []string{"half as many workgroups", "twice as many workgroups", "half as wide", "twice as wide", "claims of half as many slots", "claims of twice as many slots"}
 }
 
 // Draw is the random number of a decision: the same for whoever makes it again, and not to be

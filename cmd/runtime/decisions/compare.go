@@ -71,28 +71,18 @@ const noPlan = "no plan"
 // Compare makes every decision of a log again by another policy. Levels of graph jobs
 // launch nothing by themselves and are left out.
 func Compare(log *Source, name string, other policy.Config) (*Comparison, error) {
-	r := replayer{other: &other, queues: make(map[string]*queueReplay), fields: make(map[string]uint64)}
 	compared := make(map[string]*compared)
-	var e decisionlog.Entry
-	for {
-		err := log.next(&e)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if e.Director {
-			continue
-		}
-		queue := e.Worker + "." + e.Queue
+	err := Walk(log, &other, func(_ *policy.Config, logged, other *decisionlog.Entry, follows bool) {
+		queue := logged.Worker + "." + logged.Queue
 		c := compared[queue]
 		if c == nil {
 			c = newCompared(queue)
 			compared[queue] = c
 		}
-		_, again, follows := r.again(log.header(), &e)
-		c.take(&e, &again, follows)
+		c.take(logged, other, follows)
+	})
+	if err != nil {
+		return nil, err
 	}
 	c := &Comparison{Log: log.name, Policy: name, Problems: log.problems(), Whole: !log.damaged()}
 	for _, queue := range slices.Sorted(maps.Keys(compared)) {
@@ -105,6 +95,26 @@ func Compare(log *Source, name string, other policy.Config) (*Comparison, error)
 		return nil, fmt.Errorf("%s%s: no decisions to compare", c.Problems, log.name)
 	}
 	return c, nil
+}
+
+// Walk makes every decision of a log again by another policy, or by the logged one if that is nil, and
+// visits both. Levels of graph jobs launch nothing by themselves and are left out. follows says that
+// the decision is the one after the last of its queue.
+func Walk(log *Source, other *policy.Config, visit func(by *policy.Config, logged, again *decisionlog.Entry, follows bool)) error {
+	r := replayer{other: other, queues: make(map[string]*queueReplay), fields: make(map[string]uint64)}
+	var e decisionlog.Entry
+	for {
+		switch err := log.next(&e); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case e.Director:
+			continue
+		}
+		_, again, follows := r.again(log.header(), &e)
+		visit(&log.header().Config, &e, &again, follows)
+	}
 }
 
 // compared is a queue's comparison while it is made.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,21 @@ import (
 
 // MaxBytes bounds a file.
 const MaxBytes = 64 << 10
+
+// Named returns the configuration of a name, standard or reference, or that of a file.
+func Named(name string) (policy.Config, error) {
+	switch name {
+	case "standard":
+		return policy.Standard(), nil
+	case "reference":
+		return policy.Reference(), nil
+	}
+	cfg, err := Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cfg, fmt.Errorf("%q is neither standard, reference nor a file", name)
+	}
+	return cfg, err
+}
 
 // Read returns the configuration in a file.
 func Read(path string) (policy.Config, error) {

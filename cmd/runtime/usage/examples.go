@@ -22,6 +22,7 @@ var Examples = map[string][]string{
 		"ringmaster replay decisions.log",
 		"ringmaster replay decisions.log --explain 13 --queue q1",
 	},
+	"whatif":        {"ringmaster whatif decisions.log", "ringmaster whatif --policy other.toml --queue gpu0.render"},
 	"shadow report": {"ringmaster shadow report --nats nats://host:4222"},
 	"audit":         {"ringmaster audit --nats nats://host:4222"},
 	"submit": {
