@@ -352,6 +352,7 @@ func (a *queueActor) adopt(m *telemetry.Stored, left *inheritance) {
 	}
 	if !a.device.view.Load().local {
 		a.device.recall(&left.memory.Device)
+		a.hasSlots(left.decided.Entry.Request.QueueLen > 0 && time.Since(time.Unix(0, m.Header.SentNs)) < recently)
 	}
 	d := left.decision(m)
 	a.stored.Store(d)

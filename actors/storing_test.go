@@ -82,7 +82,7 @@ func (s *memoryStore) accept(worker, queue string, expect uint64, r *telemetry.R
 		return 0, telemetry.WrittenRefused
 	}
 	s.sequence++
-	m := &telemetry.Stored{Sequence: s.sequence, Recommendation: *r}
+	m := &telemetry.Stored{Sequence: s.sequence, Header: telemetry.Header{SentNs: time.Now().UnixNano()}, Recommendation: *r}
 	s.queues[name] = append(s.queues[name], m)
 	if s.listener != nil {
 		s.listener(worker, queue, m)
@@ -350,4 +350,38 @@ func TestADecisionThatIsHeardTellsTheDevice(t *testing.T) {
 			s.Close()
 		}
 	})
+}
+
+// What a process heard of a queue's decision tells the worker's other queues that it has work, for a second.
+func TestADecisionThatIsHeardTellsOfWork(t *testing.T) {
+	for _, test := range []struct {
+		pause  time.Duration
+		length uint32
+		others uint32
+	}{{recently / 2, 300, 1}, {recently / 2, 0, 0}, {2 * recently, 300, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newMemoryStore()
+			decide := func(s *System, queue string, length uint32) {
+				if err := s.Ingest("gpu1", queue, queueRecord(7, 1, length), time.Now(), ""); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+			s := process(t, store, 99, nil)
+			announce(t, s, 1)
+			decide(s, "a", test.length)
+			s.Close()
+			time.Sleep(test.pause)
+			s = process(t, store, 100, nil)
+			if err := s.Heard("gpu1", "a", store.queues["gpu1.a"][0]); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			decide(s, "b", 300)
+			s.Close()
+			if d := store.decided(t, "gpu1.b"); len(d) != 1 || d[0].Entry.Request.OtherQueues != test.others {
+				t.Errorf("%+v: %d decisions, %d other queues", test, len(d), d[0].Entry.Request.OtherQueues)
+			}
+		})
+	}
 }
