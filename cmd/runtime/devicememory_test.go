@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/doctor"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 )
@@ -17,10 +18,10 @@ func TestAMemoryBudgetThatIsNoneIsWrongUsage(t *testing.T) {
 
 func TestDoctorsLineOfMemory(t *testing.T) {
 	h200 := glcompute.Memory{Total: 143771 << 20, Available: 143000 << 20, Source: "GL_NVX_gpu_memory_info"}
-	if got, want := memoryState(h200, true), "memory: 143000 of 143771 MiB free (GL_NVX_gpu_memory_info); the --memory-budget of run is 80 % of what is free, now 114400 MiB"; got != want {
+	if got, want := doctor.Memory(h200, true), "memory: 143000 of 143771 MiB free (GL_NVX_gpu_memory_info); the --memory-budget of run is 80 % of what is free, now 114400 MiB"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := memoryState(glcompute.Memory{}, false); !strings.Contains(got, "not reported") {
+	if got := doctor.Memory(glcompute.Memory{}, false); !strings.Contains(got, "not reported") {
 		t.Error(got)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/doctor"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
@@ -26,8 +28,9 @@ import (
 
 // doctorCmd tries everything the runtime needs and says what is missing.
 type doctorCmd struct {
-	runCmd      // its flags
-	JSON   bool `name:"json" help:"Print one JSON object per line that is found."`
+	runCmd       // its flags
+	Running bool `help:"Ask the worker of this name that runs already, and try nothing: its version, device, main loop, decisions, backlog and refusals."`
+	JSON    bool `name:"json" help:"Print one JSON object per line that is found."`
 }
 
 // Exit codes of doctor: a bit for each part that is missing.
@@ -35,6 +38,7 @@ const (
 	doctorNoStart = 1
 	doctorNoGL    = 4
 	doctorNoNATS  = 8
+	doctorUnwell  = 16
 )
 
 // finding is a line of doctor as JSON.
@@ -59,6 +63,13 @@ func (c *doctorCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 			line = strings.TrimSpace(line)
 			_ = json.NewEncoder(out).Encode(finding{about, strings.HasPrefix(line, "missing: "), strings.TrimPrefix(line, "missing: ")}) // as with print: the reader has gone
 		}
+	}
+	if c.Running {
+		well, err := c.examineRunning(ctx, say, log)
+		if err == nil && !well {
+			err = terminal.ExitCode(doctorUnwell)
+		}
+		return err
 	}
 	if !c.examineStart(say) {
 		code |= doctorNoStart
@@ -175,8 +186,8 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	l := info.Limits
 	say("  limits: workgroup %v, %d invocations, groups %v, shared %d bytes, %d storage blocks of %d MiB",
 		l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.SharedMemory, l.StorageBlocks, l.StorageBlockSize>>20)
-	say("  %s", unitsState(info.Units))
-	say("  %s", memoryState(worker.DeviceMemory(device)))
+	say("  %s", doctor.Units(info.Units))
+	say("  %s", doctor.Memory(worker.DeviceMemory(device)))
 	for _, line := range info.Capabilities.List() {
 		say("  %s", line)
 	}
@@ -272,6 +283,45 @@ func (c *doctorCmd) probe(ctx context.Context, cfg natsio.Config, say func(strin
 	return len(report.Missing) == 0
 }
 
+// examineRunning asks a process that serves how it is. The error says that it cannot be asked.
+func (c *doctorCmd) examineRunning(ctx context.Context, say func(string, ...any), log *slog.Logger) (well bool, err error) {
+	name := cmp.Or(c.Worker, option.HostName())
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var state worker.State
+	err = c.With(ctx, "ringmaster doctor", log, func(ctx context.Context, conn *natsio.Conn) error {
+		answer, err := conn.AskService(ctx, "state."+name)
+		if errors.Is(err, natsio.ErrNoRuntime) {
+			return fmt.Errorf("no worker %s serves on this bus: --worker names another; a process without a device goes by the id that `ringmaster top` shows", name)
+		}
+		if err == nil {
+			err = json.Unmarshal(answer, &state)
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("ask worker %s: %w", name, err)
+	}
+	say("worker %s", name)
+	var unexpected error
+	if state.Device != nil {
+		unexpected = c.Unexpected(state.Device.Name, state.Device.Software)
+	}
+	well = true
+	for _, f := range doctor.Running(&state, version, unexpected) {
+		if f.Missing {
+			well = false
+			say("  missing: %s", f.Says)
+		} else {
+			say("  %s", f.Says)
+		}
+	}
+	if well {
+		say("nothing is missing")
+	}
+	return well, nil
+}
+
 // decisionsStored says why a runtime could not store its decisions.
 func decisionsStored(ctx context.Context, cfg natsio.Config) error {
 	conn, err := natsio.Connect(cfg)
@@ -302,7 +352,7 @@ func nameFree(ctx context.Context, cfg natsio.Config, name string) error {
 	if err != nil || !serves {
 		return nil
 	}
-	return fmt.Errorf("a worker %s serves on this bus: another one of the name is refused on this host, and shares its work from elsewhere; --worker names another", name)
+	return fmt.Errorf("a worker %s serves on this bus: another one of the name is refused on this host, and shares its work from elsewhere; --worker names another, --running asks how it is", name)
 }
 
 func presence(there bool, otherwise string) string {
@@ -338,20 +388,4 @@ func leaseState(device *glcompute.Device) string {
 		return "lease: none, small launches run as waves: " + err.Error()
 	}
 	return "lease: " + support.String()
-}
-
-// unitsState is doctor's line about what the device is.
-func unitsState(u glcompute.Units) string {
-	if u.Count == 0 || u.Lanes == 0 {
-		return "units: not reported by the driver; the limits of the API shape launches"
-	}
-	return fmt.Sprintf("units: %d, each of which holds %d invocations at once (%s)", u.Count, u.Lanes, u.Source)
-}
-
-// memoryState is doctor's line about device memory.
-func memoryState(m glcompute.Memory, known bool) string {
-	if !known {
-		return "memory: not reported by the driver; a --memory-budget in bytes bounds graphs, and so does the host's free memory"
-	}
-	return fmt.Sprintf("memory: %v; the --memory-budget of run is %d %% of what is free, now %d MiB", m, worker.MemoryShare, worker.MemoryBudget{Auto: true}.Bytes(m, known)>>20)
 }

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestDoctorSaysThatANameIsInUse(t *testing.T) {
@@ -31,4 +33,37 @@ func TestAnotherDeviceThanTheExpectedOneIsRefused(t *testing.T) {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
+}
+
+// The worker that runs is asked, from anywhere, and what it has instead of what was expected is missing.
+func TestDoctorAsksAWorkerThatRuns(t *testing.T) {
+	requireGL(t)
+	s := serve(t, "--limit", "q:rate=0.001,burst=1")
+	for range 2 {
+		if got := ringmaster(t, t.Context(), "", "submit", "--nats", s.url, "--worker", "w1", "--queue", "q", "--slots", "nop", "--no-wait"); got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	ask := func(args ...string) outcome {
+		return ringmaster(t, t.Context(), "", append([]string{"doctor", "--running", "--nats", s.url}, args...)...)
+	}
+	want := []string{"worker w1", "version " + version + ", decides and executes", "main loop: turned ", "backlog: 1 batch in the stream, 1 of them in hand", "refused: 0 records", "nothing is missing"}
+	var got outcome
+	for deadline := time.Now().Add(clientPatience); time.Now().Before(deadline); {
+		if got = ask("--worker", "w1"); got.code == 0 && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(got.stdout, w) }) {
+			break
+		}
+	}
+	for _, w := range want {
+		if got.code != 0 || !strings.Contains(got.stdout, w) {
+			t.Errorf("no %q in %+v", w, got)
+		}
+	}
+	if got := ask("--worker", "w1", "--expect-device", "no such device"); got.code != doctorUnwell || !strings.Contains(got.stdout, "  missing: not the expected device: --expect-device no such device") {
+		t.Errorf("%+v", got)
+	}
+	if got := ask("--worker", "w2"); got.code != 1 || !strings.Contains(got.err, "no worker w2 serves on this bus") {
+		t.Errorf("%+v", got)
+	}
+	s.stop()
 }

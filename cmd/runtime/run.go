@@ -18,6 +18,7 @@ import (
 	"ringmaster/cmd/runtime/explain"
 	"ringmaster/cmd/runtime/explain/ask"
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/health"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/oversight"
 	"ringmaster/cmd/runtime/schema"
@@ -172,6 +173,12 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		Decisions: c.DecisionLog.Config(version), Stored: c.Decided.Bounds(),
 	}
 	cfg.Autotuner, cfg.Memory = c.Autotune.Memory(log)
+	cfg.Wrong = func(r *worker.Reading) (texts []string) {
+		for _, why := range health.Ready(r) {
+			texts = append(texts, why.Text)
+		}
+		return texts
+	}
 	cfg.ExplainSchema = schema.Of[explain.Explanation]()
 	cfg.Explain = func(ctx context.Context, conn *natsio.Conn, worker, queue string, decided *bool) (any, error) {
 		return ask.Decisions(ctx, conn, worker, queue, explain.Heard{Decided: decided})

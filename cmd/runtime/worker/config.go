@@ -57,6 +57,8 @@ type Config struct {
 	// returns. decided says whether this process decides for the queue now, nil that another may. Nil: nobody does.
 	Explain       func(ctx context.Context, conn *natsio.Conn, worker, queue string, decided *bool) (any, error)
 	ExplainSchema string
+	// Wrong says what keeps the node from its work, in sentences, to who asks the service. Nil: nobody does.
+	Wrong func(r *Reading) []string
 	// Settings are what the node was started with, for who asks the service. They have no secrets in them. Nil: nobody is told.
 	Settings func() []Setting
 	// Drain ends the process as SIGTERM does, when who asks the service may. It must not block. Nil: nobody may.

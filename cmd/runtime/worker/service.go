@@ -41,7 +41,10 @@ func (n *Node) register(cfg *Config) (err error) {
 	service.Nodes = []natsio.NodeEndpoint{{Name: "state", Schema: schema.Of[State](), Answer: func(context.Context) (any, error) {
 		r := n.Reading()
 		s := stateOf(&r, id)
-		s.MaxDeliveries = cfg.Deliveries
+		s.Version, s.MaxDeliveries = cfg.Version, cfg.Deliveries
+		if cfg.Wrong != nil {
+			s.Wrong = append(s.Wrong, cfg.Wrong(&r)...)
+		}
 		var inHand []natsio.InHand
 		for _, work := range n.work {
 			inHand = append(inHand, work.InHand()...)

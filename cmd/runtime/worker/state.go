@@ -14,7 +14,11 @@ import (
 type State struct {
 	Node     string    `json:"node"` // id of the process's service
 	Worker   string    `json:"worker"`
+	Version  string    `json:"version"`
 	At       time.Time `json:"at"`
+	BeatS    float64   `json:"beat_age_s"`      // since the main loop turned last
+	Wrong    []string  `json:"wrong"`           // what keeps the process from its work, as /readyz says it
+	Refused  uint64    `json:"records_refused"` // records and batches, since it began
 	Role     Role      `json:"role"`
 	Draining bool      `json:"draining"`
 	Device   *Capacity `json:"device,omitempty"` // nil where the process executes nothing
@@ -81,7 +85,10 @@ const (
 
 // stateOf is the state that a reading shows, of the process whose service has an id.
 func stateOf(r *Reading, id string) State {
-	s := State{Node: id, Worker: r.Worker, At: r.At.UTC(), Role: r.Fleet.Role, Draining: r.Closing, Queues: []Queue{}}
+	s := State{
+		Node: id, Worker: r.Worker, At: r.At.UTC(), BeatS: r.At.Sub(r.BeatAt).Seconds(), Wrong: []string{}, Refused: r.RecordsRefused,
+		Role: r.Fleet.Role, Draining: r.Closing, Queues: []Queue{},
+	}
 	if r.Ring != nil {
 		s.Device = &Capacity{
 			Name: r.Device, Software: r.Software, MaxWidth: r.Limits.MaxWorkgroupSizeX, MaxGroups: r.Limits.MaxWorkgroupsPerDimension,

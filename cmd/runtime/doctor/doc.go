@@ -1,0 +1,3 @@
+// Package doctor puts into words what an operator wants to know first: of a running process, from the state that its
+// service tells, what it is, what is wrong, and how far behind it is; of a device, what it holds. Pure.
+package doctor
