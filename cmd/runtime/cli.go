@@ -56,6 +56,9 @@ type cli struct {
 	Auth     authCmd    `cmd:"" group:"Check and configure:" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
 	Version  versionCmd `cmd:"" group:"Check and configure:" help:"Print version and build information."`
 
+	Completion usage.CompletionCmd `cmd:"" group:"Check and configure:" help:"Print the completion of this command line for a shell."`
+	Manual     usage.ManualCmd     `cmd:"" name:"man" hidden:"" help:"Print the manual page, for man."`
+
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
@@ -69,7 +72,7 @@ func newParser(c *cli, std terminal.Stdio, options ...kong.Option) *kong.Kong {
 			"http_addr": admin.DefaultAddr, "http_queues": strconv.Itoa(metrics.DefaultQueues)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(usage.Help),
-		kong.ValueFormatter(helpOf),
+		kong.ValueFormatter(usage.ValueHelp),
 	)...)
 	if err != nil {
 		panic(err) // the cli struct is malformed, which is a bug
@@ -250,14 +253,4 @@ func whereHelpIs(err error) string {
 		}
 	}
 	return "Run 'ringmaster --help' for the commands, 'ringmaster COMMAND --help' for one."
-}
-
-// helpOf is the help of a flag or an argument, with the default where only the placeholder would be printed.
-func helpOf(value *kong.Value) string {
-	if value.Tag.PlaceHolder == "" || !value.HasDefault || strings.Contains(value.Help, "default") {
-		return kong.DefaultHelpValueFormatter(value)
-	}
-	shown := *value
-	shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
-	return kong.DefaultHelpValueFormatter(&shown)
 }

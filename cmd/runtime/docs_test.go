@@ -165,7 +165,7 @@ func TestExamplesOfTheHelpAreCommandLines(t *testing.T) {
 		}
 		for _, example := range examples {
 			// The shell's own words: a function takes the program's place and says what it was given.
-			said, err := exec.Command("bash", "-c", "ringmaster() { printf '%s\\0' \"$@\"; }\n"+example).Output()
+			said, err := exec.Command("bash", "-c", "{ ringmaster() { printf '%s\\0' \"$@\" >&3; }\n"+example+"\n} 3>&1").Output()
 			if err != nil {
 				t.Fatalf("%s: %v", example, err)
 			}

@@ -56,5 +56,6 @@ var Examples = map[string][]string{
 	"config diff":       {"ringmaster config diff old.toml new.toml"},
 	"auth template":     {"ringmaster auth template --worker gpu0 --worker gpu1 --queue q1"},
 	"auth check":        {"ringmaster auth check --account submitter --worker gpu0 --queue q1 --nats nats://host:4222"},
+	"completion":        {"ringmaster completion bash > ringmaster.bash"},
 	"version":           {"ringmaster version"},
 }

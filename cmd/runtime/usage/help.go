@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -24,4 +25,14 @@ func Help(options kong.HelpOptions, ctx *kong.Context) error {
 		}
 	}
 	return nil
+}
+
+// ValueHelp is the help of a flag or an argument, with the default where only the placeholder would be printed.
+func ValueHelp(value *kong.Value) string {
+	if value.Tag.PlaceHolder == "" || !value.HasDefault || strings.Contains(value.Help, "default") {
+		return kong.DefaultHelpValueFormatter(value)
+	}
+	shown := *value
+	shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
+	return kong.DefaultHelpValueFormatter(&shown)
 }
