@@ -72,11 +72,10 @@ func (c *Config) audited(req *Request, state *PlanState, slots uint32) bool {
 // audit asks for the neighbour of the geometry that the draw names, if a launch runs there exactly
 // as it is drawn, and says so.
 func audit(cfg *Config, req *Request, length, turn, workers uint32, state *PlanState, rec *Recommendation) bool {
-	usual := *rec
 	if !cfg.audited(req, state, min(max(length, 1), rec.BatchDepth)) {
 		return false
 	}
-	drawn := *req
+	usual, drawn := *rec, *req
 	step := moves[req.Draw/uint64(cfg.AuditLaunches)%uint64(len(moves))]
 	drawn.Tuned = step(usual.Geometry(), cfg.Sizing.Subgroup(&req.Limits))
 	drawn.Tuned.Depth = drawn.Tuned.Depth / drawn.Tuned.Width * drawn.Tuned.Width
