@@ -8,7 +8,6 @@ import (
 	"ringmaster/cmd/runtime/fleetview"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
 )
 
 // Evidence is a value that a decision was made from.
@@ -75,52 +74,7 @@ func limits(l *policy.Limits) string {
 // share is basis points as a part in a hundred.
 func share(bps uint64) string { return fmt.Sprintf("%.4g %%", float64(bps)/100) }
 
-// reasons are the rules that had a say, and what would have them say something else.
-func reasons(r *telemetry.Recommendation) []Reason {
-	out := make([]Reason, 0, len(r.Reasons))
-	for i := range r.Reasons {
-		reason := &r.Reasons[i]
-		out = append(out, Reason{Rule: text.Plain(reason.Rule), Says: fleetview.Sentence(reason), Flips: flips(reason)})
-	}
-	return out
-}
-
-// units are those of the rules' values, as package policy names them; a rule that is not here has none.
-var units = map[string]func(uint64) string{
-	"queue_empty": slots, "memory_constrained": share, "memory_pressure": share, "shed_memory": share, "shed_sparse": share,
-	"sparse_frontier": share, "hybrid_frontier": share, "dense_frontier": share, "fused_dense": share,
-	"sparse_frontier_edges": edges, "hybrid_frontier_edges": edges, "dense_frontier_edges": edges, "fused_dense_edges": edges,
-	"turn": duration, "latency_target": duration, "lease_cost": duration, "lease_learn": duration, "mode_cost": duration, "mode_learn": duration,
-	"first_launch": slots, "lease_slots": slots, "mode_queue_len": slots, "mode_hot_opcodes": opcodes, "mode_hot_windows": windows,
-	"tuned_geometry": groups, "workers": groups, "memory_budget": hits,
-}
-
-func slots(n uint64) string    { return text.Plural(n, "slot") }
-func edges(n uint64) string    { return text.Plural(n, "edge") }
-func groups(n uint64) string   { return text.Plural(n, "workgroup") }
-func hits(n uint64) string     { return text.Plural(n, "hit") }
-func windows(n uint64) string  { return text.Plural(n, "hot window") }
-func opcodes(n uint64) string  { return text.Plural(n, "hot opcode") }
-func duration(n uint64) string { return fleetview.Short(time.Duration(min(n, 1<<62))) }
-
-// flips says which change of a rule's value, all else equal, would have it decide otherwise.
-func flips(r *telemetry.Reason) string {
-	unit := units[r.Rule]
-	if unit == nil {
-		unit = func(n uint64) string { return text.Grouped(n) }
-	}
-	switch {
-	case r.Rule == "no_graph":
-		return "a graph"
-	case r.Distance == 0 && r.Held:
-		return fmt.Sprintf("past its edge of %s already; held until it stays there", unit(r.Threshold))
-	case r.Distance == 0:
-		return ""
-	case r.Value < r.Threshold:
-		return fmt.Sprintf("%s more, at %s", unit(r.Distance), unit(r.Value+r.Distance))
-	}
-	return fmt.Sprintf("%s less, at %s", unit(r.Distance), unit(r.Value-min(r.Distance, r.Value)))
-}
+func slots(n uint64) string { return text.Plural(n, "slot") }
 
 // tuner says what the tuner holds, and how much of it the plan has.
 func tuner(d *Decision) string {

@@ -40,21 +40,14 @@ type Explanation struct {
 	By     string    `json:"by"`
 	Config string    `json:"config"` // name of the policy's configuration
 
-	Reasons  []Reason   `json:"reasons"`
-	Evidence []Evidence `json:"evidence"`
-	Changes  []Change   `json:"changes"` // of the plan, the newest first
-	Kept     int        `json:"decisions_kept"`
-	Held     int        `json:"decisions_same_plan"` // decisions in a row that left the plan as it is
-	Tuner    string     `json:"tuner"`
-	Reports  string     `json:"publisher"`
-	Work     string     `json:"work"`
-}
-
-// Reason is one rule that had a say.
-type Reason struct {
-	Rule  string `json:"rule"`
-	Says  string `json:"says"`
-	Flips string `json:"flips"` // what would change it
+	Reasons  []fleetview.Reason `json:"reasons"`
+	Evidence []Evidence         `json:"evidence"`
+	Changes  []Change           `json:"changes"` // of the plan, the newest first
+	Kept     int                `json:"decisions_kept"`
+	Held     int                `json:"decisions_same_plan"` // decisions in a row that left the plan as it is
+	Tuner    string             `json:"tuner"`
+	Reports  string             `json:"publisher"`
+	Work     string             `json:"work"`
 }
 
 // Change is a decision that changed the plan.
@@ -79,7 +72,7 @@ func Of(now time.Time, worker, queue string, all []Decision, heard Heard) Explan
 	e := Explanation{
 		Worker: worker, Queue: queue, At: now, State: "ok", Why: fleetview.Why(r.Reasons, r.Error), Number: r.Decision,
 		Age: max(now.Sub(last.At).Seconds(), 0), Config: last.Config, Kept: len(all), By: by(last, heard),
-		Plan: planText(&plan, r), Reasons: reasons(r), Evidence: evidence(now, all), Tuner: tuner(last),
+		Plan: planText(&plan, r), Reasons: fleetview.Reasons(r.Reasons), Evidence: evidence(now, all), Tuner: tuner(last),
 		Reports: reports(now, last), Work: work(heard),
 	}
 	e.Changes, e.Held = changes(all)

@@ -107,24 +107,6 @@ func TestWhatToDoNext(t *testing.T) {
 	}
 }
 
-func TestDistancesHaveAUnitAndADirection(t *testing.T) {
-	for _, c := range []struct {
-		reason telemetry.Reason
-		want   string
-	}{
-		{telemetry.Reason{Rule: "mode_queue_len", Value: 5000, Threshold: 3584, Distance: 1417}, "1,417 slots less, at 3,583 slots"},
-		{telemetry.Reason{Rule: "mode_cost", Value: 454_000, Threshold: 305_000, Distance: 149_000}, "149 µs less, at 305 µs"},
-		{telemetry.Reason{Rule: "sparse_frontier", Value: 120, Threshold: 500, Distance: 380}, "3.8 % more, at 5 %"},
-		{telemetry.Reason{Rule: "mode_cost", Value: 1, Threshold: 2_000, Held: true}, "past its edge of 2.00 µs already; held until it stays there"},
-		{telemetry.Reason{Rule: "of a later version", Value: 3, Threshold: 1, Distance: 2}, "2 less, at 1"},
-		{telemetry.Reason{Rule: "mode_fused"}, ""},
-	} {
-		if got := flips(&c.reason); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.reason, got, c.want)
-		}
-	}
-}
-
 // Whoever may store decisions chooses these texts, and what is in Memory.
 func TestTextsOfOthersAreHarmless(t *testing.T) {
 	const evil = "a\x1b[2J\u009bb\n"

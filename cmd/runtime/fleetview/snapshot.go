@@ -198,7 +198,7 @@ func (id ID) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", ui
 // Detail is all that is known of one queue.
 type Detail struct {
 	Queue
-	Reasons     []string          `json:"reasons"`    // of the newest decision, as sentences
+	Reasons     []Reason          `json:"reasons"`    // of the newest decision
 	Changes     []Change          `json:"changes"`    // of the plan, the newest last
 	Topologies  []Span            `json:"topologies"` // over ten minutes
 	Modes       []Span            `json:"modes"`      // over ten minutes
@@ -220,7 +220,7 @@ func (v *View) Detail(now time.Time, worker, name string) (Detail, bool) {
 		return Detail{}, false
 	}
 	d := Detail{
-		Queue: v.row(now, q), Reasons: allReasons(q.reasons), Changes: slices.Clone(q.changes), Publisher: ID(q.publisher), TargetMs: q.target,
+		Queue: v.row(now, q), Reasons: Reasons(q.reasons), Changes: slices.Clone(q.changes), Publisher: ID(q.publisher), TargetMs: q.target,
 		RefusedBy: maps.Clone(q.reasonsOf), LastRefusal: q.lastRefusal,
 		Topologies: q.past.spans(now, func(p *Plan) string { return p.Topology }),
 		Modes:      q.past.spans(now, (*Plan).Kernel),

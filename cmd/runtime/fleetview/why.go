@@ -113,15 +113,6 @@ func find(reasons []telemetry.Reason, rule string) *telemetry.Reason {
 	return nil
 }
 
-// allReasons are the reasons of a decision as sentences, in the order in which its rules were asked.
-func allReasons(reasons []telemetry.Reason) []string {
-	out := make([]string, 0, len(reasons))
-	for i := range reasons {
-		out = append(out, Sentence(&reasons[i]))
-	}
-	return out
-}
-
 // Sentence is a reason in words.
 func Sentence(r *telemetry.Reason) string {
 	for i := range sentences {

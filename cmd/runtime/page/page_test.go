@@ -56,7 +56,7 @@ func serve(t *testing.T) *httptest.Server {
 			decision = 5
 		}
 		return explain.Explanation{Worker: worker, Queue: queue, Number: decision, State: "ok", Why: evil, Next: "nothing: the plan follows the load",
-			Reasons: []explain.Reason{{Says: evil, Flips: "1,096 slots more"}}, Evidence: []explain.Evidence{{What: "waiting", Value: "300 slots", Source: evil}}}, nil
+			Reasons: []fleetview.Reason{{Says: evil, Flips: "1,096 slots more"}}, Evidence: []explain.Evidence{{What: "waiting", Value: "300 slots", Source: evil}}}, nil
 	}
 	h := New(Config{Source: newBus(), Explain: explained, Bus: "nats://host:4222", Log: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(h)

@@ -35,12 +35,15 @@ func (s *screen) page() []string {
 	if q.Refusals > 0 {
 		row("refused", "%s since the start of this view (%s); the last: %s", text.Grouped(q.Refusals), reasonCounts(d.RefusedBy), d.LastRefusal)
 	}
-	for i, said := range d.Reasons {
-		name := ""
+	for i := range d.Reasons {
+		name, r := "", &d.Reasons[i]
 		if i == 0 {
 			name = "why"
 		}
-		row(name, "%s", said)
+		row(name, "%s", r.Says)
+		if r.Flips != "" {
+			row("", "  changes with %s", r.Flips)
+		}
 	}
 	lines = append(lines, "", dim.on("ten minutes"))
 	for _, band := range []struct {

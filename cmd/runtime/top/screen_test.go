@@ -35,7 +35,7 @@ func newFleet(queues int) *fleet {
 		}
 		f.view.Recommendation(f.now, "gpu0", name, &telemetry.Header{Incarnation: 7}, &telemetry.Recommendation{
 			Decision: uint64(i), ValidForMs: 3000, QueueLen: uint32(i), Topology: "none", ExecutionMode: "interpreter", LaunchMode: "wave", WorkgroupSizeX: 256, Groups: 12, ClaimChunk: 64, BatchDepth: 4096,
-			Reasons: []telemetry.Reason{{Rule: "mode_queue_len", Value: uint64(i), Threshold: 4096}},
+			Reasons: []telemetry.Reason{{Rule: "mode_queue_len", Value: uint64(i), Threshold: 4096, Distance: uint64(4096 - i)}},
 		})
 	}
 	f.view.Worker(f.now, "gpu0", &telemetry.Worker{Renderer: "NVIDIA H200"})
@@ -150,7 +150,7 @@ func Test200QueuesOnATerminalOf80By24(t *testing.T) {
 func TestAQueuesPageSaysWhy(t *testing.T) {
 	u := sit(t, newFleet(3), 80, 24)
 	u.types("/", "0", "0", "2", "enter", "enter")
-	u.sees("gpu0.queue-002  ok", "256×12 (width × groups), chunk 64", "interpreter: 2 slots, compiled from 4,096 on", "publisher", "0000000000000001", "ten minutes")
+	u.sees("gpu0.queue-002  ok", "256×12 (width × groups), chunk 64", "interpreter: 2 slots, compiled from 4,096 on", "changes with 4,094 slots more, at 4,096 slots", "publisher", "0000000000000001", "ten minutes")
 	u.types("down", "pgdown", "end")
 	u.sees("changes of the plan")
 	u.types("esc")
