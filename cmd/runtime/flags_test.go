@@ -1,9 +1,16 @@
 package main
 
 import (
+	"io"
+	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"ringmaster/cmd/runtime/terminal"
 )
 
 func TestServersAreShownWithoutPasswords(t *testing.T) {
@@ -43,6 +50,42 @@ func TestATimeoutOfNothingIsCalledSo(t *testing.T) {
 			got := ringmaster(t, t.Context(), "", append(strings.Fields(args), "--queue", "q", "--timeout="+timeout)...)
 			if got.code != 1 || !strings.Contains(got.err, "--timeout "+timeout+": want more than 0") {
 				t.Errorf("%s: exit code %d, %q", args, got.code, got.err)
+			}
+		}
+	}
+}
+
+// Who gives a flag that does nothing believes that it does.
+func TestFlagsWithoutEffectAreToldOf(t *testing.T) {
+	for line, want := range map[string][]string{
+		"run --decide-only --windows 3 --memory-budget none": {"--windows", "--memory-budget"},
+		"run --shadow --nats nats://h --device x":            {"--device"},
+		"run --nats nats://h --store /tmp/x":                 {"--store"},
+		"run --http-pprof --decision-log-bytes 5000000":      {"--http-pprof", "--decision-log-bytes"},
+		"run --http :0 --http-pprof --windows 3 --store /x":  nil,
+		"run --autotuner off --tuner-cache /tmp/x":           {"--tuner-cache"},
+	} {
+		var c cli
+		parsed, err := newParser(&c, terminal.Stdio{Out: io.Discard, Err: io.Discard}).Parse(strings.Fields(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Run.given = given(parsed)
+		var told strings.Builder
+		c.Run.warnOfIdle(slog.New(slog.NewTextHandler(&told, nil)))
+		if n := strings.Count(told.String(), "without effect"); n != len(want) {
+			t.Errorf("%s: %d are told of, want %v:\n%s", line, n, want, told.String())
+		}
+		for _, flag := range want {
+			if !strings.Contains(told.String(), "flag="+flag+" ") {
+				t.Errorf("%s: %s is not told of:\n%s", line, flag, told.String())
+			}
+		}
+		for _, row := range idle {
+			for _, name := range row.flags {
+				if !slices.ContainsFunc(parsed.Flags(), func(f *kong.Flag) bool { return f.Name == name }) {
+					t.Fatalf("run has no --%s", name)
+				}
 			}
 		}
 	}

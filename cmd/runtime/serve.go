@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -14,6 +15,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -27,6 +29,7 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 		defer hide()
 	}
 	c.logStart(node, device, bus, seen, log)
+	c.warnOfIdle(log)
 	seen.Serving(ctx, node)
 	<-ctx.Done()
 	seen.Stopping()
@@ -54,6 +57,40 @@ func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsi
 	event.Info("serving; stop with SIGTERM", "software", device.Info().Software, "mode", c.Mode, "windows", c.Windows)
 	if device.Info().Software && c.Device == "" {
 		log.Warn("no GPU was found: a software renderer runs the ring on this machine's processors; `ringmaster doctor` says what was tried, --decide-only needs none", "device", node.DeviceName())
+	}
+}
+
+// idle are flags that do nothing in some processes, and why. A file of settings may have them: it is for several roles.
+var idle = []struct {
+	because string
+	of      func(c *runCmd) bool
+	flags   []string
+}{
+	{"this process opens no device", func(c *runCmd) bool { return c.DecideOnly || c.Shadow }, []string{
+		"gl", "device", "mode", "lease-duration", "opcodes", "program-cache", "no-program-cache", "windows", "window-words", "limit",
+		"memory-budget", "share-device", "window", "max-deliveries", "done-stream", "hang-after",
+	}},
+	{"a NATS server is named, and none is embedded", func(c *runCmd) bool { return c.Given() }, []string{"listen", "store", "insecure-listen"}},
+	{"nothing is served without --http", func(c *runCmd) bool { return c.HTTP.Addr == "" }, []string{
+		"http-token", "http-cert", "http-key", "http-client-ca", "http-pprof", "http-queues",
+	}},
+	{"no file is written without --decision-log", func(c *runCmd) bool { return c.DecisionLog.File == "" }, []string{"decision-log-bytes"}},
+	{"nothing is tuned", func(c *runCmd) bool { return c.Tuner.Mode == session.Off }, []string{"tuner-cache"}},
+	{"--no-program-cache keeps none", func(c *runCmd) bool { return c.None }, []string{"program-cache"}},
+}
+
+// warnOfIdle tells of each flag that was given by the command line or the environment and does nothing.
+func (c *runCmd) warnOfIdle(log *slog.Logger) {
+	for _, row := range idle {
+		if !row.of(c) {
+			continue
+		}
+		for _, given := range c.given {
+			name := strings.ReplaceAll(given.(slog.Attr).Key, "_", "-")
+			if slices.Contains(row.flags, name) {
+				log.Warn("a flag is without effect", "flag", "--"+name, "because", row.because)
+			}
+		}
 	}
 }
 
