@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,11 +25,37 @@ import (
 type explainCmd struct {
 	option.NATS
 	Name    string        `arg:"" placeholder:"WORKER.QUEUE" help:"Queue to explain; QUEUE alone where one worker has it."`
-	At      uint64        `placeholder:"DECISION" help:"Explain this decision instead of the last one."`
+	At      instant       `placeholder:"WHEN" help:"Explain this decision instead of the last one, by its number, or the last one up to a time: 2026-11-23T03:10:00Z, or 03:10:00Z for the last such time."`
 	Batch   string        `placeholder:"ID" help:"Say where this batch of the queue is and what it waits for. The queue is WORKER.QUEUE or pool.NAME.QUEUE."`
 	JSON    bool          `name:"json" help:"Print one JSON object."`
 	Watch   bool          `help:"Explain each new decision, until stopped."`
 	Timeout time.Duration `default:"10s" help:"Longest wait for one answer."`
+}
+
+// instant is which decision is meant, as people write it.
+type instant ask.When
+
+// UnmarshalText is called by the command line's parser.
+func (i *instant) UnmarshalText(text []byte) error { return i.parse(string(text), time.Now()) }
+
+func (i *instant) parse(text string, now time.Time) (err error) {
+	if i.Number, err = strconv.ParseUint(text, 10, 64); err == nil && i.Number > 0 {
+		return nil
+	}
+	i.Number = 0
+	if i.Time, err = time.Parse(time.RFC3339, text); err == nil {
+		return nil
+	}
+	clock, err := time.Parse("15:04:05Z", text)
+	if err != nil {
+		return fmt.Errorf("%q: want the number of a decision, a time such as 2026-11-23T03:10:00Z, or one such as 03:10:00Z of the last 24 hours", text)
+	}
+	now = now.UTC()
+	i.Time = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), time.UTC)
+	if i.Time.After(now) {
+		i.Time = i.Time.AddDate(0, 0, -1)
+	}
+	return nil
 }
 
 // Help is what --help adds to the flags.
@@ -39,6 +66,7 @@ each queue; nothing has to be switched on.
 
   ringmaster explain gpu0.jobs
   ringmaster explain gpu0.jobs --json | jq .next
+  ringmaster explain gpu0.jobs --at 03:10:00Z
   ringmaster explain gpu0.jobs --batch b17`
 }
 
@@ -46,10 +74,10 @@ each queue; nothing has to be switched on.
 const watchEvery = time.Second
 
 func (c *explainCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
-	if c.At != 0 && c.Watch {
+	if c.At != (instant{}) && c.Watch {
 		return errors.New("--at and --watch do not go together")
 	}
-	if c.Batch != "" && (c.At != 0 || c.Watch) {
+	if c.Batch != "" && (c.At != (instant{}) || c.Watch) {
 		return errors.New("--batch goes with neither --at nor --watch")
 	}
 	ctx, stop := terminal.UntilSignal(ctx)
@@ -188,5 +216,5 @@ func some(names []string) string {
 func (c *explainCmd) ask(ctx context.Context, conn *natsio.Conn, worker, queue string) (explain.Explanation, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	return ask.Queue(ctx, conn, worker, queue, c.At)
+	return ask.Queue(ctx, conn, worker, queue, ask.When(c.At))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -42,7 +43,13 @@ func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
 	if got := ask("w7.q", "--at", "1"); got.code != 0 || !strings.Contains(got.stdout, "decision 1,") {
 		t.Errorf("%+v", got)
 	}
-	for args, want := range map[string]string{"w7.nothing": "1 queue of 1 with decisions: w7.q", "w7.q --at 99999": "is not kept: the newest before it is", "w7.q --at 1 --watch": "do not go together"} {
+	if got := ask("w7.q", "--at", time.Now().UTC().Format(time.RFC3339Nano)); got.code != 0 || !strings.Contains(got.stdout, "w7.q is ok: ") {
+		t.Errorf("%+v", got)
+	}
+	if got := ask("w7.q", "--at", "yesterday"); got.code != 2 || !strings.Contains(got.err, "want the number of a decision, a time such as") {
+		t.Errorf("%+v", got)
+	}
+	for args, want := range map[string]string{"w7.q --at 2020-01-01T00:00:00Z": "a decision of w7.q up to 2020-01-01T00:00:00Z is not kept", "w7.nothing": "1 queue of 1 with decisions: w7.q", "w7.q --at 99999": "is not kept: the newest before it is", "w7.q --at 1 --watch": "do not go together"} {
 		if got := ask(strings.Fields(args)...); got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
@@ -89,4 +96,22 @@ func ringmasterUntil(t *testing.T, url, records string) {
 		}
 	}
 	<-watched
+}
+
+func TestWhichDecisionIsMeant(t *testing.T) {
+	now := time.Date(2026, 11, 23, 3, 0, 10, 0, time.UTC)
+	for text, want := range map[string]instant{
+		"17": {Number: 17}, "2026-11-22T04:00:00+01:00": {Time: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)},
+		"03:00:09.5Z": {Time: now.Add(-500 * time.Millisecond)}, "03:00:11Z": {Time: now.Add(time.Second - 24*time.Hour)},
+	} {
+		var got instant
+		if err := got.parse(text, now); err != nil || got.Number != want.Number || !got.Time.Equal(want.Time) {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, wrong := range []string{"", "0", "-1", "03:00", "25:00:00Z"} {
+		if err := new(instant).parse(wrong, now); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
 }

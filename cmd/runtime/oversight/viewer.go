@@ -87,5 +87,5 @@ func (v *viewer) Detail(worker, queue string) (fleetview.Detail, bool) {
 }
 
 func (v *viewer) explain(ctx context.Context, worker, queue string, decision uint64) (explain.Explanation, error) {
-	return ask.Queue(ctx, v.conn, worker, queue, decision)
+	return ask.Queue(ctx, v.conn, worker, queue, ask.When{Number: decision})
 }

@@ -75,7 +75,7 @@ func cost(ctx context.Context, conn *natsio.Conn, worker, queue string) (policy.
 	if _, pool := telemetry.PoolOf(worker); pool {
 		return policy.Cost{}, 0 // each worker of it takes its own
 	}
-	all, _, err := read(ctx, conn, worker, queue, 0)
+	all, _, err := read(ctx, conn, worker, queue, When{})
 	if err != nil || len(all) == 0 {
 		return policy.Cost{}, 0
 	}
