@@ -11,6 +11,8 @@ import (
 
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/decided"
 )
 
 func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
@@ -77,9 +79,37 @@ func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
 	if m := request("$SRV.INFO.ringmaster"); !strings.Contains(string(m.Data), `ringmaster.v1.explain.*.*`) || !strings.Contains(string(m.Data), `decided_s`) {
 		t.Errorf("%s", m.Data)
 	}
+	storeAsOld(t, conn, "w7", "q", "idle")
+	var idle struct{ State, Next string }
+	if m := request("ringmaster.v1.explain.w7.idle"); json.Unmarshal(m.Data, &idle) != nil || idle.State != "expired" || !strings.Contains(idle.Next, "nobody decides for the queue now") {
+		t.Errorf("%v %s", m.Header, m.Data)
+	}
 	n.kill()
 	if got := ask("w7.q"); !strings.Contains(got.stdout, "w7.q is expired") || !strings.Contains(got.stdout, "nobody decides for the queue now") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// storeAsOld stores the last decision of a queue as one of another queue, made so long ago that nobody takes it over.
+func storeAsOld(t *testing.T, conn *natsio.Conn, worker, queue, other string) {
+	t.Helper()
+	stream, err := conn.JetStream().Stream(t.Context(), decided.StreamName(conn.Subjects()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := stream.GetLastMsgForSubject(t.Context(), conn.Subjects().Decided(worker, queue))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d telemetry.Decoder
+	var r telemetry.Record
+	d.Reset(m.Data)
+	if err := d.Next(&r); err != nil {
+		t.Fatal(err)
+	}
+	r.Header.SentNs = 1
+	if _, err := conn.JetStream().Publish(t.Context(), conn.Subjects().Decided(worker, other), telemetry.Append(nil, telemetry.EncodingArray, r.Header, &r.Recommendation)); err != nil {
+		t.Fatal(err)
 	}
 }
 
