@@ -17,15 +17,17 @@ import (
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
+	"ringmaster/cmd/runtime/usage"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/policy"
 )
 
 // configCmd is about the file of settings.
 type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Check a file of settings without starting anything."`
-	Show  configShowCmd  `cmd:"" help:"Print every setting of run, its value, and where that comes from: a flag's default, the file, or the environment."`
-	Diff  configDiffCmd  `cmd:"" help:"Print the settings and thresholds in which two files differ. The exit code is 1 if there are any."`
+	Check  configCheckCmd  `cmd:"" help:"Check a file of settings without starting anything."`
+	Show   configShowCmd   `cmd:"" help:"Print every setting of run, its value, and where that comes from: a flag's default, the file, or the environment."`
+	Sample configSampleCmd `cmd:"" help:"Print a file of settings with every setting as a comment: what it means, and its default."`
+	Diff   configDiffCmd   `cmd:"" help:"Print the settings and thresholds in which two files differ. The exit code is 1 if there are any."`
 }
 
 // settings is the file of settings that a command line uses.
@@ -321,6 +323,12 @@ func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error 
 		fmt.Fprint(out, text.Table([]string{"SETTING", "VALUE", "FROM"}, rows))
 	}
 	return nil
+}
+
+type configSampleCmd struct{}
+
+func (configSampleCmd) Run(ctx *kong.Context, std terminal.Stdio) error {
+	return usage.Settings(std.Out, runFlags(ctx.Model), option.HostName())
 }
 
 type configDiffCmd struct {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/terminal"
 )
 
 func settingsFile(t *testing.T, text string) string {
@@ -103,5 +107,35 @@ func TestRunDecidesByTheFile(t *testing.T) {
 	ringmasterUntil(t, url, `{"kind":"worker","max_workgroup_size_x":256,"max_compute_workgroups_per_dimension":1000,"max_compute_invocations_per_workgroup":256}`+"\n"+`{"kind":"queue","queue_len":800}`+"\n"+`{"kind":"queue","queue_len":801}`+"\n")
 	if got := ringmaster(t, t.Context(), "", "explain", "w7.q"); got.code != 0 || !strings.Contains(got.stdout, "compiled: 801 slots") && !strings.Contains(got.stdout, "compiled: 800 slots") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The sample sets nothing as it is; with the comments taken away it names every setting, and run takes each default.
+func TestTheSampleOfSettingsHasEverySettingAndChangesNone(t *testing.T) {
+	sample := ringmaster(t, t.Context(), "", "config", "sample").stdout
+	path := filepath.Join(t.TempDir(), "config.toml")
+	check := func(text string) outcome {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ringmaster(t, t.Context(), "", "config", "check", path)
+	}
+	if got := check(sample); got.code != 0 || !strings.Contains(got.stdout, "it sets 0 settings") {
+		t.Errorf("the sample: %+v", got)
+	}
+	var c cli
+	var lines []string
+	for _, flag := range runFlags(newParser(&c, terminal.Stdio{Out: io.Discard, Err: io.Discard}).Model) {
+		_, line, found := strings.Cut(sample, "\n#"+flag.Name+" = ")
+		if !found {
+			t.Errorf("no %s in the sample", flag.Name)
+		}
+		line, _, _ = strings.Cut(line, "\n")
+		if flag.HasDefault && flag.Default != "" && flag.Default != option.HostName() {
+			lines = append(lines, flag.Name+" = "+line)
+		}
+	}
+	if got := check(strings.Join(lines, "\n")); got.code != 0 || len(lines) < 15 {
+		t.Errorf("the defaults of the sample: %+v", got)
 	}
 }

@@ -53,6 +53,7 @@ var Examples = map[string][]string{
 	"doctor":            {"ringmaster doctor", "ringmaster doctor --decide-only --nats nats://host:4222"},
 	"config check":      {"ringmaster config check /etc/ringmaster/config.toml"},
 	"config show":       {"ringmaster config show --set"},
+	"config sample":     {"ringmaster config sample > config.toml"},
 	"config diff":       {"ringmaster config diff old.toml new.toml"},
 	"auth template":     {"ringmaster auth template --worker gpu0 --worker gpu1 --queue q1"},
 	"auth check":        {"ringmaster auth check --account submitter --worker gpu0 --queue q1 --nats nats://host:4222"},
