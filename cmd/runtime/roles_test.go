@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -211,30 +212,51 @@ func (p *publisher) answered(queue string, seq uint64) telemetry.Recommendation 
 // twice, or leaves one out, or if a decision was made from less than the one before it.
 func (p *publisher) stored() map[string][]*decisionlog.Decided {
 	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), clientPatience)
+	defer cancel()
+	var all []storedDecision
+	for attempt := 1; ; attempt++ {
+		var err error
+		if all, err = p.read(ctx); err == nil || errors.Is(err, natsio.ErrNoDecisions) {
+			break
+		}
+		if !p.Pause(ctx, attempt) { // servers that elect a leader have no answer for a while
+			p.t.Fatal(err)
+		}
+	}
 	queues := make(map[string][]*decisionlog.Decided)
 	last := make(map[string]uint64) // sequence
-	err := decided.Read(p.t.Context(), p.Conn, func(m decided.Message) error {
+	for _, m := range all {
+		before := queues[m.queue]
+		if want := uint64(len(before)) + 1; m.Entry.Decision != want || m.Previous != last[m.queue] {
+			p.t.Errorf("queue %s, message %d after %d: decision %d after %d, want %d after %d", m.queue, m.sequence, last[m.queue], m.Entry.Decision, m.Previous, want, last[m.queue])
+		}
+		if n := len(before); n > 0 && before[n-1].Entry.Records.Last > m.Entry.Records.Last {
+			p.t.Errorf("queue %s, message %d is made from record %d, the one before it from %d", m.queue, m.sequence, m.Entry.Records.Last, before[n-1].Entry.Records.Last)
+		}
+		queues[m.queue], last[m.queue] = append(before, m.Decided), m.sequence
+	}
+	return queues
+}
+
+// storedDecision is a message of the stream of decisions.
+type storedDecision struct {
+	queue    string
+	sequence uint64
+	*decisionlog.Decided
+}
+
+// read reads the stream of decisions.
+func (p *publisher) read(ctx context.Context) (all []storedDecision, err error) {
+	err = decided.Read(ctx, p.Conn, func(m decided.Message) error {
 		if m.Err != nil {
 			return m.Err
 		}
 		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
-		if err != nil {
-			return err
-		}
-		before := queues[m.Queue]
-		if want := uint64(len(before)) + 1; d.Entry.Decision != want || d.Previous != last[m.Queue] {
-			p.t.Errorf("queue %s, message %d after %d: decision %d after %d, want %d after %d", m.Queue, m.Sequence, last[m.Queue], d.Entry.Decision, d.Previous, want, last[m.Queue])
-		}
-		if n := len(before); n > 0 && before[n-1].Entry.Records.Last > d.Entry.Records.Last {
-			p.t.Errorf("queue %s, message %d is made from record %d, the one before it from %d", m.Queue, m.Sequence, d.Entry.Records.Last, before[n-1].Entry.Records.Last)
-		}
-		queues[m.Queue], last[m.Queue] = append(before, d), m.Sequence
-		return nil
+		all = append(all, storedDecision{m.Queue, m.Sequence, d})
+		return err
 	})
-	if err != nil && !errors.Is(err, natsio.ErrNoDecisions) {
-		p.t.Fatal(err)
-	}
-	return queues
+	return all, err
 }
 
 // Row 1 of the attacks: every record has one answer, and no two answers have one number.
