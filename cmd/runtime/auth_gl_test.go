@@ -64,6 +64,15 @@ func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s", c.command, got.code, got.stdout, got.err)
 		}
 	}
+	for id, want := range map[string]string{"w1.q b1": "is done: ", "w1.q b9": "is unknown: ", "pool.p.q b1": "is unknown: "} {
+		queue, batch, _ := strings.Cut(id, " ")
+		if got := g.do(t, "operator", "", "explain", queue, "--batch", batch); got.code != 0 || !strings.Contains(got.stdout, want) {
+			t.Errorf("explain %s: exit code %d, %s%s", id, got.code, got.stdout, got.err)
+		}
+	}
+	if got := g.do(t, "operator", "", "doctor", "--running", "--worker", "w1"); got.code != 0 {
+		t.Errorf("doctor --running: exit code %d, %s%s", got.code, got.stdout, got.err)
+	}
 	for _, user := range []string{"worker-w1", "operator"} {
 		if got := g.do(t, user, "", "doctor", "--decide-only"); got.code != 0 {
 			t.Errorf("doctor as %s: exit code %d, %s", user, got.code, got.stdout)

@@ -105,6 +105,7 @@ var table = []row{
 	{"$JS.API.STREAM.UPDATE.STORE_DONE", worker | operator, nobody, "its bounds and replicas"},
 	{"$JS.API.STREAM.INFO.STORE_DONE", worker | operator, nobody, "its bounds and replicas"},
 	{"$JS.API.CONSUMER.CREATE.STORE_DONE.*.PREFIX.done.WORKER.QUEUE", submitter | operator, nobody, "done records that were missed"},
+	{"$JS.API.CONSUMER.CREATE.STORE_DONE.*.PREFIX.done.pool.*.*", operator, nobody, "what became of a pool's batch"},
 	{"$JS.API.CONSUMER.MSG.NEXT.STORE_DONE.*", submitter | operator, nobody, "done records that were missed"},
 
 	// Decisions.
