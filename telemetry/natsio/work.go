@@ -120,7 +120,7 @@ type WorkStats struct {
 	Restarts    uint64 `json:"restarts"`    // times the consumption was set up anew
 	Pending     int    `json:"pending"`     // in the handler's hands now, or on their way there
 	Bytes       int64  `json:"bytes"`       // of memory that those take, about
-	Stored      uint64 `json:"stored"`      // of the worker in the stream, those in hand among them, at the last look
+	Stored      uint64 `json:"stored"`      // of the worker in the stream, those in hand among them: at the last look, less what was done since
 }
 
 // WorkConsumer feeds the batches of one worker, or of one pool, to a handler.
@@ -149,6 +149,7 @@ type WorkConsumer struct {
 	room room
 
 	stored                                    atomic.Pointer[map[string]uint64] // batches in the stream by queue, at the last look
+	doneAtLook                                atomic.Uint64                     // of done, then
 	received                                  atomic.Bool                       // a message came: there are acknowledgements
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
@@ -277,6 +278,7 @@ func (w *WorkConsumer) Stats() WorkStats {
 	for _, n := range w.Stored() {
 		stored += n
 	}
+	stored -= min(w.done.Load()-w.doneAtLook.Load(), stored)
 	return WorkStats{
 		Delivered: w.delivered.Load(), Done: w.done.Load(), Duplicates: w.duplicates.Load(),
 		Refused: w.refused.Load(), Retried: w.retried.Load(), Repeated: w.repeated.Load(),

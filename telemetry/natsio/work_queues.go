@@ -149,6 +149,7 @@ func (w *WorkConsumer) look(ctx context.Context, stream jetstream.Stream) error 
 	if err != nil {
 		return fmt.Errorf("ask stream %s for queues: %w", w.conn.WorkStream(), err)
 	}
+	w.doneAtLook.Store(w.done.Load())
 	stored := make(map[string]uint64, len(info.State.Subjects))
 	defer w.stored.Store(&stored)
 	for subject, n := range info.State.Subjects {
