@@ -120,7 +120,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 		}
 	}
 	log := newLogger(text.PlainWriter{To: std.Err}, level, c.LogFormat)
-	c.Run.given = given(parsed)
+	c.Run.args, c.Run.given = args, given(parsed)
 	if path != "" {
 		c.Run.given = append(c.Run.given, slog.String("config", path))
 	}

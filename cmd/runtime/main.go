@@ -19,6 +19,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/glcompute"
@@ -27,9 +28,24 @@ import (
 func main() {
 	// The main thread is reserved for calls of the window system, so the
 	// command itself runs on another goroutine.
-	os.Exit(glcompute.Main(func() int {
+	code := glcompute.Main(func() int {
 		return execute(context.Background(), os.Args[1:], terminal.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-	}))
+	})
+	if code == int(beginAnew) {
+		code = replaceProcess()
+	}
+	os.Exit(code)
+}
+
+// replaceProcess runs the same command line in the place of this process, or returns the exit code with which a
+// supervisor starts it again: EX_TEMPFAIL.
+func replaceProcess() int {
+	program, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(program, os.Args, os.Environ())
+	}
+	fmt.Fprintf(os.Stderr, "ringmaster: the process cannot begin anew: %v\n", err)
+	return 75
 }
 
 // version is set by the linker; a plain `go build` leaves it as it is.

@@ -70,6 +70,7 @@ type runCmd struct {
 	Drain              time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 
 	given    []any            // flags, for the log
+	args     []string         // the command line
 	settings []worker.Setting // all that can be settings
 	own      *policy.Config   // of the file of settings
 }
@@ -80,6 +81,8 @@ var keepDone = map[string]natsio.KeepDone{"auto": natsio.KeepIfPossible, "always
 func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
+	hangups, ignore := terminal.Hangups(std.Err)
+	defer ignore()
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	case err != nil:
 		return err
 	}
-	return c.serve(ctx, node, device, bus, seen, log)
+	return c.serve(ctx, node, device, bus, seen, hangups, log)
 }
 
 // claim checks that a device can have the ring that the flags ask for, claims it for this

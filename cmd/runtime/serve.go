@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +15,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"ringmaster/cmd/runtime/oversight"
+	"ringmaster/cmd/runtime/slots"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/policy"
@@ -20,7 +25,7 @@ import (
 )
 
 // serve serves until ctx ends, and then drains and closes the node.
-func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, seen *oversight.Oversight, log *slog.Logger) error {
+func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, seen *oversight.Oversight, hangups <-chan os.Signal, log *slog.Logger) error {
 	if c.Window {
 		hide, err := showRing(device, node, c.Worker, log)
 		if err != nil {
@@ -31,15 +36,88 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 	c.logStart(node, device, bus, seen, log)
 	c.warnOfIdle(log)
 	seen.Serving(ctx, node)
-	<-ctx.Done()
-	seen.Stopping()
+	anew := c.untilDone(ctx, hangups, log)
+	seen.Stopping(anew)
 	log.Info("draining", "at_most", c.Drain)
 	begin, before := time.Now(), node.Status()
 	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()
 	err := node.Close(drainCtx)
 	logStop(time.Since(begin), before, node.Status(), log)
-	return err
+	if !anew {
+		return err
+	}
+	if err != nil {
+		log.Error("not all of it ended well", "error", err)
+	}
+	return beginAnew
+}
+
+// beginAnew is the exit code of a command that is to run again in the place of this process.
+const beginAnew = terminal.ExitCode(-1)
+
+// untilDone waits for the end of ctx, or for a SIGHUP after which the settings are others: the process is then to begin
+// anew with them. Whatever is wrong with them, it goes on with the old ones and says so.
+func (c *runCmd) untilDone(ctx context.Context, hangups <-chan os.Signal, log *slog.Logger) (anew bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-hangups:
+		}
+		changed, err := c.reread()
+		switch {
+		case err != nil:
+			log.Error("the settings are wrong and the old ones stay", "error", err)
+		case len(changed) == 0:
+			log.Info("the settings are as they were")
+		default:
+			log.Info("the settings have changed: beginning anew with them", "changed", strings.Join(changed, ", "))
+			return true
+		}
+	}
+}
+
+// reread reads the settings again, as the command line and the environment of this process have them, and names what is not as it was.
+func (c *runCmd) reread() (changed []string, err error) {
+	var again cli
+	parser := newParser(&again, terminal.Stdio{Out: io.Discard, Err: io.Discard})
+	path, _ := configPath(c.args)
+	file, err := readSettings(path, namesOf(runFlags(parser.Model)))
+	if err != nil {
+		return nil, err
+	}
+	kong.Resolvers(file).Apply(parser)
+	parsed, err := parser.Parse(c.args)
+	if err != nil {
+		return nil, errors.New(file.placed(usageOf(err, c.args)))
+	}
+	run := &again.Run
+	run.settings = inUse(parsed, file)
+	run.thresholds(file, parsed, slog.New(slog.DiscardHandler))
+	if err := run.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	opcodes, err := slots.LoadOpcodes(run.Opcodes.Dir)
+	if err == nil {
+		_, err = run.Ring.Limits(opcodes)
+	}
+	return differing(c.inUse(), run.inUse()), err
+}
+
+// differing names the settings whose values are not the same.
+func differing(before, after []worker.Setting) (names []string) {
+	values := make(map[string]string)
+	for _, s := range before {
+		values[s.Name] = s.Value
+	}
+	for _, s := range after {
+		if was, known := values[s.Name]; !known || was != s.Value {
+			names = append(names, s.Name)
+		}
+		delete(values, s.Name)
+	}
+	return slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(values))))
 }
 
 // logStart tells in one event what serves, and how.
@@ -101,8 +179,7 @@ func logStop(took time.Duration, before, after worker.Status, log *slog.Logger) 
 		event.Info("stopped")
 		return
 	}
-	finished, left := after.Work.Done-before.Work.Done, after.Work.Stored-min(after.Work.Done-before.Work.Done, after.Work.Stored)
-	event.Info("stopped; batches that are left run at the next start", "batches_finished", finished, "batches_left", left, "batches_given_back", after.Work.Retried-before.Work.Retried)
+	event.Info("stopped; batches that are left run at the next start", "batches_finished", after.Work.Done-before.Work.Done, "batches_left", after.Work.Stored, "batches_given_back", after.Work.Retried-before.Work.Retried)
 }
 
 // oversight is what the flags let others see.

@@ -150,11 +150,16 @@ func (o *Oversight) page(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "nobody is served yet, or no more; /readyz says why", http.StatusServiceUnavailable)
 }
 
-// Stopping tells that the node drains, and ends the live view, whose connection goes with the node.
-func (o *Oversight) Stopping() {
+// Stopping tells that the node drains, and ends the live view, whose connection goes with the node. A process that begins
+// anew in its place is not stopping to its service manager.
+func (o *Oversight) Stopping(anew bool) {
 	if pages := o.pages.Swap(nil); pages != nil {
 		pages.Close()
 		o.viewer.close()
+	}
+	if anew {
+		o.notify(systemd.Status("drains, to begin anew with other settings"))
+		return
 	}
 	o.notify(systemd.Stopping, systemd.Status("drains"))
 }

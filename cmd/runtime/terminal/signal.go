@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"golang.org/x/term"
 )
 
 // UntilSignal is a context that ends at SIGINT or SIGTERM. A second signal ends the process
@@ -15,6 +17,16 @@ func UntilSignal(parent context.Context) (ctx context.Context, stop context.Canc
 	ctx, stop = signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// Hangups receives each SIGHUP until stop. A process whose log is a terminal ends with it, as others do, and receives none.
+func Hangups(log io.Writer) (hangups <-chan os.Signal, stop func()) {
+	if f, ok := log.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return nil, func() {}
+	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
 }
 
 // Interruptible is a reader that ends with its context, whose error is then its own. Without it, a
