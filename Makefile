@@ -1,5 +1,6 @@
 # make run    builds and runs the whole loop on recorded load (a minute and a quarter)
 # make install  puts ringmaster into PREFIX/bin (/usr/local)
+# make package  writes bin/ringmaster.deb, of the build without OpenGL
 # make test   runs every test; a skipped test is a failure
 # make race   the same under the race detector
 # make fuzz   damaged payloads, a million and more
@@ -14,7 +15,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-cycles packages packages-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-cycles packages packages-test package package-test clean
 
 run: build
 	bin/ringmaster demo
@@ -33,6 +34,17 @@ PREFIX ?= /usr/local
 
 install: build
 	install -D -m 755 bin/ringmaster $(DESTDIR)$(PREFIX)/bin/ringmaster
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	bin/ringmaster man >$(DESTDIR)$(PREFIX)/share/man/man1/ringmaster.1
+	bin/ringmaster completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringmaster
+
+package:
+	mkdir -p bin
+	deploy/deb/build bin/ringmaster.deb
+
+# Installs the package into this machine, starts it, and removes it.
+package-test:
+	deploy/deb/test
 
 test: packages-test
 	RINGMASTER_REQUIRE=gl,nats,node .ci/test ./...
