@@ -4,8 +4,9 @@
 //   - run serves; publish, submit, cancel, watch, heap and graph are its clients.
 //   - exec, opcodes and graph run work on this machine without a server.
 //   - tune finds the geometry at which a workload drains fastest.
-//   - replay makes the decisions of a log again.
-//   - doctor says what a machine lacks.
+//   - explain and top say why a queue's plan is as it is and how a fleet does.
+//   - replay makes the decisions of a log again, whatif prices others, audit proves that none was made twice.
+//   - config and auth are about settings and permissions; doctor says what a machine lacks.
 //
 // This package is the wiring: flags, environment, processes and exit codes. The
 // packages that it wires are best read in the order policy, ring, telemetry,
