@@ -250,17 +250,22 @@ func (a *queueActor) accepted() {
 	a.endWrite()
 }
 
-// overtaken ends a write that does not hold, because of another one that may be known. What that
-// one has not seen is decided on now.
+// overtaken ends a write that does not hold, because of another one that may be known. What neither
+// that one nor those that came by since have seen is decided on now.
 func (a *queueActor) overtaken(by *inheritance) {
 	v := &a.storing.under.view
-	a.endWrite()
-	if by != nil && len(v.replies) == 0 && v.records.Incarnation == uint64(by.decided.Entry.Records.Incarnation) && v.records.Last <= by.decided.Entry.Records.Last {
+	a.endWrite() // which follows what came by
+	if by != nil && len(v.replies) == 0 && a.stored.Load().answers(&v.records) {
 		a.cell.drop()
 	} else {
 		a.cell.abandon()
 	}
 	a.dispatch(a.cell.lostWakes() & wakeDecision)
+}
+
+// answers says whether a decision has seen the records.
+func (d *decision) answers(records *SequenceRange) bool {
+	return d != nil && records.Incarnation == d.Records.Incarnation && records.Last <= d.Records.Last
 }
 
 // away ends a write while the store cannot be asked. A local engine goes on by its own decisions;

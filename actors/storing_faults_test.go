@@ -457,3 +457,45 @@ type tellingPublisher struct {
 func (p tellingPublisher) Recommend(_, _ string, r *telemetry.Recommendation, _ []string) {
 	p.told <- *r
 }
+
+// What overtakes a write may itself be overtaken before the process has read it: a record that the newest decision
+// answers is not decided on again because the one before it does not.
+func TestARecordIsAnsweredOnceThoughTheAnswerComesBeforeTheDoubtIsCleared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		slow, quick := process(t, store, 99, nil), process(t, store, 100, nil)
+		defer slow.Close()
+		defer quick.Close()
+		ingest := func(s *System, seqs ...uint64) {
+			t.Helper()
+			for _, seq := range seqs {
+				if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		hear := func(s *System, decision int) {
+			t.Helper()
+			if err := s.Heard("gpu1", "q", store.queues["gpu1.q"][decision-1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		announce(t, slow, 1)
+		announce(t, quick, 1)
+		ingest(slow, 1)
+		synctest.Wait()
+		hear(quick, 1)
+		ingest(quick, 2)
+		synctest.Wait() // decision 2 is made, and slow has not heard of it
+		store.answerDelay = time.Second
+		ingest(slow, 2, 3)
+		time.Sleep(time.Second / 2) // its write is refused, and it has asked for the last message, which is decision 2
+		ingest(quick, 3)
+		synctest.Wait()
+		hear(slow, 3)
+		time.Sleep(time.Minute / 4)
+		if all := store.check(t, "gpu1.q"); len(all) != 3 {
+			t.Errorf("%d decisions of 3 records; the last is of record %d", len(all), all[len(all)-1].Entry.Records.Last)
+		}
+	})
+}

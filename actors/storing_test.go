@@ -16,14 +16,15 @@ import (
 // memoryStore compares and sets in memory, as the stream's server does, and can lose what it
 // is told to. Answers come from goroutines of their own.
 type memoryStore struct {
-	mu       sync.Mutex
-	sequence uint64
-	queues   map[string][]*telemetry.Stored
-	writes   int
-	fate     func(write int) fate // nil: all goes well
-	away     bool
-	delay    time.Duration                                   // of each write
-	listener func(worker, queue string, m *telemetry.Stored) // hears what is stored, as a follower would
+	mu          sync.Mutex
+	sequence    uint64
+	queues      map[string][]*telemetry.Stored
+	writes      int
+	fate        func(write int) fate // nil: all goes well
+	away        bool
+	delay       time.Duration                                   // of each write
+	answerDelay time.Duration                                   // from what was the last message to the answer that it is
+	listener    func(worker, queue string, m *telemetry.Stored) // hears what is stored, as a follower would
 }
 
 // fate is what the network does to a write.
@@ -95,6 +96,7 @@ func (s *memoryStore) Last(worker, queue string, done func(*telemetry.Stored, er
 		s.mu.Lock()
 		l, away := s.queues[worker+"."+queue], s.away
 		s.mu.Unlock()
+		time.Sleep(s.answerDelay)
 		switch {
 		case away:
 			done(nil, errors.New("no answer"))

@@ -121,10 +121,8 @@ func TestDecisionsGoOnWithoutAServerThatHangs(t *testing.T) {
 	owner.signal(syscall.SIGCONT)
 	play()
 	for queue, all := range p.stored() {
-		if n := len(all); queue != "first" && n < rounds {
+		if n := len(all); queue != "first" && n != rounds {
 			t.Errorf("queue %s has %d decisions of %d records", queue, n, rounds)
-		} else if queue != "first" && n > rounds { // the next number, of a record that was decided on
-			t.Logf("queue %s has %d decisions of %d records", queue, n, rounds)
 		}
 	}
 	got := ringmaster(t, t.Context(), "", "audit", "--nats", elsewhere[0])
