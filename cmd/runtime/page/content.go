@@ -60,7 +60,6 @@ type worker struct {
 	fleetview.Worker
 	At     time.Time
 	All    []fleetview.Queue
-	Shares template.HTML // of the queues in what is executed
 	Newest []fleetview.Event
 }
 
