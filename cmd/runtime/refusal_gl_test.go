@@ -72,12 +72,17 @@ func TestACommandThatLacksOneRightSaysWhich(t *testing.T) {
 	} {
 		for command, needs := range commands {
 			for i, subject := range all[user] {
-				refused := tryLacking(t, g, fmt.Sprintf("%s-%d", user, i), command, subject, record)
 				needed := false
 				for need := range strings.FieldsSeq(needs) {
 					needed = needed || strings.Contains(subject, need) && !strings.Contains(subject, "_DONE.") // read by who was away
 				}
-				first := strings.HasPrefix(command, "watch") && strings.Contains(subject, "snapshot") // what comes first decides
+				lacking := fmt.Sprintf("%s-%d", user, i)
+				refused := tryLacking(t, g, lacking, command, subject, record)
+				watch := strings.HasPrefix(command, "watch") // what comes first decides: a snapshot, or the server's refusal
+				for again := 0; watch && needed && !refused && again < 10; again++ {
+					refused = tryLacking(t, g, lacking, command, subject, record)
+				}
+				first := watch && strings.Contains(subject, "snapshot")
 				if refused != needed && !first {
 					t.Errorf("%s without %s: refused %v", command, subject, refused)
 				}

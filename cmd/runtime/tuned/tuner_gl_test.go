@@ -183,11 +183,14 @@ func TestRunRecommendsAndAppliesWhatIsRemembered(t *testing.T) {
 	}
 
 	again := startTunedRun(t, dir) // another bus: the file alone knows
-	again.batch()
-	again.batch() // the first report has told which kernel it is
-	again.batch()
-	if rec, _ = again.n.System().Latest("w1", "q"); !tunedReason(&rec) {
-		t.Errorf("a restart begins with %+v, untuned", again.recommended())
+	for n := 0; ; n++ {            // the first report that is believed tells which kernel it is; on a busy machine some are not
+		again.batch()
+		if rec, _ = again.n.System().Latest("w1", "q"); tunedReason(&rec) {
+			break
+		}
+		if n == 50 {
+			t.Fatalf("a restart begins with %+v, untuned", again.recommended())
+		}
 	}
 	again.close()
 }
