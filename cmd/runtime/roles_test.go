@@ -44,7 +44,13 @@ func startNode(t *testing.T, url string, args ...string) *node {
 	if err := n.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { n.kill() })
+	var said strings.Builder
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			t.Logf("process %d said:\n%s", n.Process.Pid, said.String())
+		}
+	})
 	serving := make(chan bool, 1)
 	go func() {
 		defer close(n.ended)
@@ -58,9 +64,7 @@ func startNode(t *testing.T, url string, args ...string) *node {
 				n.id, _ = strconv.ParseUint(line.Incarnation, 16, 64)
 				serving <- true
 			}
-			if testing.Verbose() {
-				fmt.Fprintf(os.Stderr, "%d: %s\n", n.Process.Pid, lines.Text())
-			}
+			said.WriteString(lines.Text() + "\n")
 		}
 		close(serving)
 	}()
