@@ -29,7 +29,12 @@ type watchCmd struct {
 func (c *watchCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.With(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error {
 		return c.watch(ctx, conn, terminal.NewScreen(std.Out))
-	})
+	}, c.dispensable()...)
+}
+
+// dispensable is the question for the last recommendation: the runtime repeats that within a second.
+func (c *watchCmd) dispensable() []string {
+	return []string{telemetry.Subjects{Prefix: c.Prefix}.Snapshot(c.Worker, c.Queue), natsio.Answers}
 }
 
 // watch follows the recommendations until ctx ends or enough came.
@@ -39,6 +44,9 @@ func (c *watchCmd) watch(ctx context.Context, conn *natsio.Conn, out *terminal.S
 		return err
 	}
 	defer s.Close()
+	if err := s.Err(); err != nil { // before the answer to its question for the last recommendation ends this
+		return err
+	}
 	for taken := 0; c.Count == 0 || taken < c.Count; {
 		a, err := s.Next(ctx)
 		switch {

@@ -161,11 +161,18 @@ func (c *Conn) asyncError(nc *nats.Conn, sub *nats.Subscription, err error) {
 	c.events.asyncError(nc, sub, err)
 }
 
+// Answers stands for the subjects on which this connection is answered, whatever they begin with.
+const Answers = "_INBOX.>"
+
 // Permitted returns a context that ends when the server refuses something to this user: its
 // login, or a subject that is not among the dispensable ones, of which one that ends in ".>" stands for all that begin
-// as it does. The cause then wraps ErrLogin or ErrNotPermitted. What was refused before counts too.
+// as it does, and Answers for the connection's own. The cause then wraps ErrLogin or ErrNotPermitted. What was refused before counts too.
 func (c *Conn) Permitted(ctx context.Context, dispensable ...string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	dispensable = slices.Clone(dispensable)
+	if i := slices.Index(dispensable, Answers); i >= 0 {
+		dispensable[i] = c.Inbox() + ".>"
+	}
 	hear := func(subject string, err error) {
 		spared := func(s string) bool {
 			return s == subject || strings.HasSuffix(s, ".>") && strings.HasPrefix(subject, strings.TrimSuffix(s, ">"))

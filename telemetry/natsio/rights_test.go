@@ -141,3 +141,28 @@ func TestADoneRecordThatIsRefusedIsNotConfirmed(t *testing.T) {
 		}
 	}
 }
+
+// Answers stands for a connection's own inboxes, and for no other subjects.
+func TestAnswersThatAUserMayNotHearCanBeDispensable(t *testing.T) {
+	_, submitter := withRights(t)
+	submitter.Inbox = "_OTHERS"
+	c := dial(t, submitter)
+	for _, step := range []struct {
+		subject string
+		ends    bool
+	}{{c.nc.NewInbox(), false}, {"_OTHERSTOO.x", true}} {
+		_, err := c.nc.SubscribeSync(step.subject)
+		must(t, err)
+		flush(t, c)
+		if c.Denied()[step.subject] == nil {
+			t.Fatalf("%s is not refused", step.subject)
+		}
+		for dispensable, ends := range map[string]bool{Answers: step.ends, "_INBOX.x": true} {
+			ctx, cancel := c.Permitted(t.Context(), dispensable)
+			if ended := ctx.Err() != nil; ended != ends {
+				t.Errorf("without %s, and %s dispensable, the context has ended: %v", step.subject, dispensable, ended)
+			}
+			cancel()
+		}
+	}
+}
