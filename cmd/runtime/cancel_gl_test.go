@@ -128,10 +128,11 @@ func TestExplainSaysWhereABatchIs(t *testing.T) {
 			t.Fatalf("submit %s: %+v", id, got)
 		}
 	}
-	expect("b0", "batch b0 of w1.q is unknown", "no done record of it is kept")
+	expect("b0", "batch b0 of w1.q is not submitted: the stream of batches has taken none yet")
 	s := serveOn(t, url, "--limit", "q:rate=0.001,burst=1", "--done-stream", "always", "--max-deliveries", "7")
 	submit("b1")
 	expect("b1", "batch b1 of w1.q is done: ", "ago: 1 slot executed, 0 faulted, 0 dropped", "next: nothing")
+	expect("b0", "batch b0 of w1.q is unknown", "none was removed since the stream of them was made")
 	submit("b2", "--no-wait")
 	submit("b3", "--no-wait")
 	expect("b2", "is held: worker w1 has had it for", "delivery 1 of 7, and is the next of its queue", "as number 2 of the stream")

@@ -18,6 +18,7 @@ type Found struct {
 	Stored *Stored
 	Aside  *Aside
 	Ended  *Ended
+	Past   *Past
 	Cost   policy.Cost // of the queue's launches; zero if none was measured
 	Depth  uint32      // most slots of one of them by the last plan, 0 if there is none
 }
@@ -55,17 +56,28 @@ type Ended struct {
 	*telemetry.Done
 }
 
+// Past is how far back the streams tell what became of a queue's batches.
+type Past struct {
+	Submitted uint64        // batches that the stream of work has taken since it was made, of all queues
+	Kept      bool          // done records are kept
+	Since     time.Time     // a batch that was submitted since, and is over, has its done record
+	Made      bool          // that is when the streams were made
+	MaxAge    time.Duration // after which a done record is removed, 0 for never
+	PerQueue  int64         // records of a queue beyond which the oldest is removed, 0 or less for no bound
+}
+
 // Batch says where a batch is and what it waits for.
 type Batch struct {
 	Worker string    `json:"worker"` // or pool.NAME
 	Queue  string    `json:"queue"`
 	Batch  string    `json:"batch"`
 	At     time.Time `json:"at"`
-	State  string    `json:"state"` // waiting, held, done, withdrawn, expired, dropped, "set aside", unknown
+	State  string    `json:"state"` // waiting, held, done, withdrawn, expired, dropped, "set aside", "not submitted", unknown
 	Where  string    `json:"where"` // as a sentence
 	Next   string    `json:"next"`  // what to do
 
-	Since      *time.Time `json:"since,omitempty"` // of the state
+	Since      *time.Time `json:"since,omitempty"`         // of the state
+	Whole      *time.Time `json:"records_since,omitempty"` // of one that is unknown: submitted since, it would have a done record if it had ended
 	Stored     *time.Time `json:"stored,omitempty"`
 	Sequence   uint64     `json:"sequence,string,omitzero"` // in the stream of work
 	Number     uint64     `json:"number,string,omitzero"`   // of a batch set aside, as `ringmaster work` names it
@@ -96,10 +108,7 @@ func OfBatch(now time.Time, worker, queue, batch string, found Found) Batch {
 	case found.Ended != nil:
 		b.ended(found.Ended, ago)
 	default:
-		b.State = "unknown"
-		b.Where = "not in the stream, and no done record of it is kept"
-		b.Next = "submit it if nobody did; else it was refused, which its submitter was told, or ended too long ago: done records are kept for a day, " +
-			"the last 4,096 of a queue, and what nobody took is dropped after 72 hours"
+		b.gone(cmp.Or(found.Past, new(Past)), ago)
 	}
 	return b
 }
@@ -178,6 +187,42 @@ func (b *Batch) ended(e *Ended, ago func(time.Time) string) {
 		}
 	}
 	b.Where = fmt.Sprintf("%s %s ago: %s", b.State, ago(e.At), counts)
+}
+
+// gone says what may have become of a batch of which nothing is found.
+func (b *Batch) gone(p *Past, ago func(time.Time) string) {
+	const refused = "it did not arrive, or was refused: its submitter was told, and the log of who takes the queue's batches says why"
+	b.State = "unknown"
+	switch {
+	case p.Submitted == 0:
+		b.State, b.Where, b.Next = "not submitted", "the stream of batches has taken none yet, of any queue", "see that its submitter uses this server and this --prefix"
+	case !p.Kept:
+		b.Where = "not in the stream, and nobody keeps done records here"
+		b.Next = "if it was submitted, it ended or was refused, which its submitter was told; `ringmaster run --done-stream always` keeps what ends from now on"
+	case p.Made:
+		b.Whole = &p.Since
+		b.Where = fmt.Sprintf("not in the stream, and no done record of it is kept, though none was removed since the stream of them was made %s ago", ago(p.Since))
+		b.Next = "submit it if nobody did; else " + refused
+	default:
+		b.Whole = &p.Since
+		b.Where = fmt.Sprintf("not in the stream, and no done record of it is kept; those of what was submitted since %s (%s ago) are complete", p.Since.UTC().Format(time.RFC3339), ago(p.Since))
+		b.Next = "if it was submitted after that, " + refused + "; if before, its record may have been removed" + p.bounds()
+	}
+}
+
+// bounds are those of the stream of done records, as an apposition.
+func (p *Past) bounds() string {
+	var kept []string
+	if p.MaxAge > 0 {
+		kept = append(kept, "for "+fleetview.Short(p.MaxAge))
+	}
+	if p.PerQueue > 0 {
+		kept = append(kept, "the last "+text.Grouped(p.PerQueue)+" of a queue")
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return ": done records are kept " + strings.Join(kept, ", ")
 }
 
 // Text is where a batch is, for people.

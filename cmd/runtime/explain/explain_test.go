@@ -132,7 +132,11 @@ func TestWhereABatchIs(t *testing.T) {
 		worker, state, says string
 		found               Found
 	}{
-		{"w", "unknown", "no done record of it is kept", Found{}},
+		{"w", "not submitted", "has taken none yet, of any queue", Found{}},
+		{"w", "unknown", "nobody keeps done records here", Found{Past: &Past{Submitted: 1}}},
+		{"w", "unknown", "none was removed since the stream of them was made 3 s ago\nnext: submit it if nobody did; else it did not arrive, or was refused", Found{Past: &Past{Submitted: 1, Kept: true, Since: at, Made: true}}},
+		{"w", "unknown", "(3 s ago) are complete\nnext: if it was submitted after that, it did not arrive, or was refused", Found{Past: &Past{Submitted: 1, Kept: true, Since: at}}},
+		{"w", "unknown", "if before, its record may have been removed: done records are kept for 24 h, the last 4,096 of a queue", Found{Past: &Past{Submitted: 1, Kept: true, Since: at, MaxAge: 24 * time.Hour, PerQueue: 4096}}},
 		{"w", "done", "next: look at the slots that faulted", done(telemetry.Done{Executed: 7, Faulted: 1})},
 		{"w", "withdrawn", "3 s ago: 0 slots executed, 0 faulted, 2 dropped", done(telemetry.Done{Dropped: 2, Error: "canceled"})},
 		{"w", "expired", "next: submit it again with a longer --deadline", done(telemetry.Done{Dropped: 2, Error: "deadline"})},

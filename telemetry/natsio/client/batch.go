@@ -103,3 +103,70 @@ func FindDone(ctx context.Context, conn *natsio.Conn, worker, queue, batch strin
 	}
 	return found, at, nil
 }
+
+// Past is how far back the streams tell what became of a queue's batches.
+type Past struct {
+	Submitted uint64        // batches that the stream of work has taken since it was made, of all queues
+	Kept      bool          // a stream keeps done records
+	Since     time.Time     // a batch that was submitted since, and is over, has its done record; zero where none are kept
+	Made      bool          // that is when the streams were made: nothing was removed
+	MaxAge    time.Duration // after which a done record is removed, 0 for never
+	PerQueue  int64         // records of a queue beyond which the oldest is removed, 0 or less for no bound
+}
+
+// LookBack asks how far back the streams tell of a queue's batches. It reads every done record of the queue that is
+// kept. The error wraps ctx's.
+func LookBack(ctx context.Context, conn *natsio.Conn, worker, queue string) (p Past, err error) {
+	work, err := conn.JetStream().Stream(ctx, conn.WorkStream())
+	switch {
+	case NoStream(err):
+		return p, nil
+	case err != nil:
+		return p, fmt.Errorf("stream %s: %w", conn.WorkStream(), err)
+	}
+	p.Submitted = work.CachedInfo().State.LastSeq
+	count, oldest := int64(0), time.Time{}
+	err = readKept(ctx, conn, worker, queue, jetstream.ConsumerConfig{
+		Description: "how far back done records go", DeliverPolicy: jetstream.DeliverAllPolicy,
+	}, func(stored time.Time, _ *telemetry.Done) {
+		if count++; count == 1 {
+			oldest = stored
+		}
+	})
+	if NoStream(err) {
+		return p, nil
+	}
+	var done jetstream.Stream
+	if err == nil { // after the reading: what is removed meanwhile was read
+		done, err = conn.JetStream().Stream(ctx, conn.DoneStream())
+	}
+	if err != nil {
+		return p, fmt.Errorf("stream %s: %w", conn.DoneStream(), err)
+	}
+	p.reach(time.Now(), work.CachedInfo(), done.CachedInfo(), count, oldest)
+	return p, nil
+}
+
+// reach finds since when the past is whole, from the streams of work and of done records, and from how many records of
+// the queue are kept and when the oldest was stored.
+func (p *Past) reach(now time.Time, work, done *jetstream.StreamInfo, count int64, oldest time.Time) {
+	p.Kept, p.Since, p.Made, p.MaxAge, p.PerQueue = true, done.Created, true, done.Config.MaxAge, done.Config.MaxMsgsPerSubject
+	from := func(at time.Time) {
+		if at.After(p.Since) {
+			p.Since, p.Made = at, false
+		}
+	}
+	switch s := &done.State; {
+	case s.FirstSeq <= 1: // nothing was removed at the front
+	case s.Msgs == 0:
+		from(s.LastTime)
+	default:
+		from(s.FirstTime)
+	}
+	if p.PerQueue > 0 && count >= p.PerQueue {
+		from(oldest)
+	}
+	if work.Config.MaxAge > 0 { // what nobody took is removed without a done record
+		from(now.Add(-work.Config.MaxAge))
+	}
+}

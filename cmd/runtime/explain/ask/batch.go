@@ -67,6 +67,13 @@ func find(ctx context.Context, conn *natsio.Conn, worker, queue, batch string) (
 			found.Aside = nil // it was submitted again since
 		}
 	}
+	if found.Aside == nil && found.Ended == nil {
+		past, err := client.LookBack(ctx, conn, worker, queue)
+		if err != nil {
+			return found, err
+		}
+		found.Past = (*explain.Past)(&past)
+	}
 	return found, nil
 }
 
