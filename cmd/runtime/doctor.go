@@ -21,6 +21,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/lease"
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/decided"
@@ -252,7 +253,7 @@ func (c *doctorCmd) embeddedCheck(ctx context.Context, cfg natsio.Config, say fu
 func (c *doctorCmd) probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	report, err := natsio.Probe(ctx, cfg)
+	report, err := natsio.Probe(ctx, cfg, c.streams(cfg.Subjects)...)
 	if err != nil {
 		say("  missing: %v", err)
 		return false
@@ -262,16 +263,16 @@ func (c *doctorCmd) probe(ctx context.Context, cfg natsio.Config, say func(strin
 			report.URL, report.ServerName, report.ServerVersion, report.RTT.Round(time.Microsecond), report.MaxPayload)
 		say("  JetStream: %s; work stream: %s", presence(report.JetStream, "missing"), presence(report.WorkStream, "made on first use"))
 	}
-	if report.JetStream {
-		if err := decisionsStored(ctx, cfg); err != nil {
-			report.Missing = append(report.Missing, fmt.Sprintf("decisions cannot be stored, so a restart forgets them and no other process takes over: %v", err))
-		} else {
-			say("  decisions: stored in %s", decided.StreamName(cfg.Subjects))
-		}
+	if report.Reachable {
+		c.beside(ctx, cfg, &report, say)
 	}
-	if !c.DecideOnly && !c.Shadow {
-		if err := nameFree(ctx, cfg, c.Worker); err != nil {
-			say("  note: %v", err)
+	if report.JetStream && c.Given() {
+		for _, f := range doctor.Room(&report) {
+			if f.Missing {
+				report.Missing = append(report.Missing, f.Says)
+			} else {
+				say("  %s", f.Says)
+			}
 		}
 	}
 	if report.SmallStream != "" {
@@ -281,6 +282,19 @@ func (c *doctorCmd) probe(ctx context.Context, cfg natsio.Config, say func(strin
 		say("  missing: %s", sentence)
 	}
 	return len(report.Missing) == 0
+}
+
+// streams are those that run writes to.
+func (c *doctorCmd) streams(s telemetry.Subjects) []string {
+	names := []string{decided.StreamName(s)}
+	if c.DecideOnly || c.Shadow {
+		return names
+	}
+	names = append(names, s.Store()+"_WORK")
+	if c.DoneStream != "off" {
+		names = append(names, s.Store()+"_DONE")
+	}
+	return names
 }
 
 // examineRunning asks a process that serves how it is. The error says that it cannot be asked.
@@ -322,37 +336,31 @@ func (c *doctorCmd) examineRunning(ctx context.Context, say func(string, ...any)
 	return well, nil
 }
 
-// decisionsStored says why a runtime could not store its decisions.
-func decisionsStored(ctx context.Context, cfg natsio.Config) error {
+// beside says what a connection as run has it finds: whether decisions can be stored, and whether a worker of the name
+// serves already.
+func (c *doctorCmd) beside(ctx context.Context, cfg natsio.Config, report *natsio.Report, say func(string, ...any)) {
 	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		return err
+	if err == nil {
+		defer conn.Close()
+		err = conn.WaitState(ctx, natsio.StateConnected)
 	}
-	defer conn.Close()
-	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
-		return err
+	if err == nil && report.JetStream {
+		err = decided.Check(ctx, conn)
 	}
-	return decided.Check(ctx, conn)
-}
-
-// nameFree says that a worker of the name serves on the bus already.
-func nameFree(ctx context.Context, cfg natsio.Config, name string) error {
-	if name == "" {
-		name = option.HostName()
+	switch {
+	case !report.JetStream: // which is said already
+	case err != nil:
+		report.Missing = append(report.Missing, fmt.Sprintf("decisions cannot be stored, so a restart forgets them and no other process takes over: %v", err))
+	default:
+		say("  decisions: stored in %s", decided.StreamName(cfg.Subjects))
 	}
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		return nil // which is said already
+	if conn == nil || c.DecideOnly || c.Shadow {
+		return
 	}
-	defer conn.Close()
-	if conn.WaitState(ctx, natsio.StateConnected) != nil {
-		return nil
+	name := cmp.Or(c.Worker, option.HostName())
+	if serves, err := client.AnybodyTakes(ctx, conn, name, "doctor"); err == nil && serves {
+		say("  note: a worker %s serves on this bus: another one of the name is refused on this host, and shares its work from elsewhere; --worker names another, --running asks how it is", name)
 	}
-	serves, err := client.AnybodyTakes(ctx, conn, name, "doctor")
-	if err != nil || !serves {
-		return nil
-	}
-	return fmt.Errorf("a worker %s serves on this bus: another one of the name is refused on this host, and shares its work from elsewhere; --worker names another, --running asks how it is", name)
 }
 
 func presence(there bool, otherwise string) string {

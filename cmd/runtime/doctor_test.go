@@ -2,11 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/cmd/runtime/option"
+	"ringmaster/telemetry"
 )
 
 // doctor takes the flags of run and says of what they ask for that it is not there, before run finds out.
@@ -47,4 +54,54 @@ func TestDoctorTriesWhatRunWouldDo(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
 	}
+}
+
+// What an account of another server has left is told before it is gone, and what is gone is missing.
+func TestDoctorSaysWhatAServersAccountHasLeft(t *testing.T) {
+	s := startConf(t, new(violations), fmt.Sprintf(`jetstream { store_dir: %q }
+		accounts { A { jetstream { max_file: 100MB, max_streams: 3 }, users: [ { user: a, password: x } ] } }`, t.TempDir()))
+	flags := option.NATS{URL: strings.Replace(s.ClientURL(), "//", "//a:x@", 1), Prefix: telemetry.DefaultPrefix}
+	conn, err := flags.Dial(t.Context(), "test", quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	expect := func(fine bool, want ...string) {
+		t.Helper()
+		said, command := "", doctorCmd{runCmd: runCmd{NATS: flags}}
+		if got := command.probe(t.Context(), flags.Config("doctor", quietLog), func(f string, args ...any) { said += fmt.Sprintf(f, args...) + "\n" }); got != fine {
+			t.Errorf("fine %v: %s", got, said)
+		}
+		for _, w := range want {
+			if !strings.Contains(said, w) {
+				t.Errorf("no %q in %s", w, said)
+			}
+		}
+	}
+	expect(true, "room for streams: the account stores 0 bytes of 100 MiB")
+	if err := conn.EnsureWorkStream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	full := func(subject string) {
+		t.Helper()
+		for i := 0; ; i++ {
+			_, err := conn.JetStream().Publish(t.Context(), fmt.Sprint(subject, i%8), make([]byte, 1<<20-256))
+			var refused *jetstream.APIError
+			switch {
+			case errors.As(err, &refused):
+				return
+			case err != nil:
+				t.Fatal(err)
+			}
+		}
+	}
+	full("ringmaster.v1.work.gpu0.q")
+	expect(false, "missing: RINGMASTER_WORK is full, 31 MiB of 32 MiB: what is submitted is refused until batches end", "room for streams: the account stores")
+	for _, name := range []string{"one", "two"} {
+		if _, err := conn.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full("one.")
+	expect(false, "missing: the account is full, it stores 99 MiB of 100 MiB", "missing: the account has 3 of 3 streams, and RINGMASTER_DECIDED, RINGMASTER_DONE are to be made")
 }

@@ -28,14 +28,25 @@ type Report struct {
 	WorkStream    bool // the stream of batches exists
 	// SmallStream says, if not empty, that the stream of batches is smaller than it usually is, or will be.
 	SmallStream string
+	Account     Account
+	Streams     []StreamUse // those that were asked for
+	Absent      []string    // names of those that are not there
 	// Missing has a sentence for everything that is needed and not there, with
 	// what to do about it. Empty means that nothing is missing.
 	Missing []string
 }
 
+// Account is how much of what it may have for streams an account has taken.
+type Account struct {
+	Store, Reserved uint64 // bytes that are stored, and that streams have been promised
+	MaxStore        int64  // bytes; below 0 for no limit but the server's own, which it tells its operator alone
+	Streams         int
+	MaxStreams      int // below 1 for no limit
+}
+
 // Probe connects once, looks, and disconnects. Everything that it finds is in
-// the report; the error is only for a configuration that cannot be used.
-func Probe(ctx context.Context, cfg Config) (Report, error) {
+// the report, the use of some streams included; the error is only for a configuration that cannot be used.
+func Probe(ctx context.Context, cfg Config, streams ...string) (Report, error) {
 	var r Report
 	if err := cfg.Validate(); err != nil {
 		return r, err
@@ -72,11 +83,11 @@ func Probe(ctx context.Context, cfg Config) (Report, error) {
 	if r.MaxPayload < maxWorkBytes {
 		r.miss("the server takes payloads of %d bytes, batches have up to %d; raise max_payload", r.MaxPayload, maxWorkBytes)
 	}
-	r.probeJetStream(ctx, c)
+	r.probeJetStream(ctx, c, streams)
 	return r, nil
 }
 
-func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
+func (r *Report) probeJetStream(ctx context.Context, c *Conn, streams []string) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	ctx, cancel = c.Permitted(ctx)
@@ -91,6 +102,11 @@ func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
 		return
 	}
 	r.JetStream = true
+	tier := account.Tier
+	if len(account.Tiers) > 0 { // the limits then depend on how many servers keep a stream
+		tier = tierOf(account.Tiers, c.cfg.Replicas)
+	}
+	r.Account = Account{tier.Store, tier.ReservedStore, tier.Limits.MaxStore, tier.Streams, tier.Limits.MaxStreams}
 	switch stream, err := c.js.Stream(ctx, c.WorkStream()); {
 	case err == nil:
 		r.WorkStream = true
@@ -98,15 +114,37 @@ func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
 			r.SmallStream = fmt.Sprintf("the stream %s takes %d bytes, usually %d: the server or the account had no more space when it was made",
 				c.WorkStream(), has, maxWorkStore)
 		}
-	case errors.Is(err, jetstream.ErrStreamNotFound) && account.Limits.MaxStore >= 0:
-		r.probeSpace(c.WorkStream(), account.Limits.MaxStore-int64(max(account.Store, account.ReservedStore)))
+	case errors.Is(err, jetstream.ErrStreamNotFound) && tier.Limits.MaxStore >= 0:
+		r.probeSpace(c.WorkStream(), r.Account.Left())
 	case !errors.Is(err, jetstream.ErrStreamNotFound): // a missing one is created on first use
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		r.miss("the stream %s cannot be looked up: %v", c.WorkStream(), err)
 	}
+	for _, name := range streams {
+		switch use, err := c.StreamUse(ctx, name); {
+		case err == nil:
+			r.Streams = append(r.Streams, use)
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			r.Absent = append(r.Absent, name)
+		} // what may not be asked is nothing to say
+	}
 }
+
+// tierOf is what an account has for streams of so many replicas; 0 stands for three, or else one.
+func tierOf(tiers map[string]jetstream.Tier, replicas int) jetstream.Tier {
+	if replicas != 0 {
+		return tiers[fmt.Sprintf("R%d", replicas)]
+	}
+	if three, ok := tiers["R3"]; ok {
+		return three
+	}
+	return tiers["R1"]
+}
+
+// Left is how many bytes a new stream may be promised, where there is a limit.
+func (a *Account) Left() int64 { return a.MaxStore - int64(max(a.Store, a.Reserved)) }
 
 // probeSpace compares what the account has left with what the stream of batches takes.
 func (r *Report) probeSpace(stream string, left int64) {

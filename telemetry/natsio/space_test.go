@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio/natstest"
 )
@@ -68,5 +70,21 @@ func TestTooLittleSpaceIsSaid(t *testing.T) {
 		if limit.user != "" && !strings.Contains(strings.Join(report.Missing, ""), "1000000 bytes left") { // nobody but the server knows its own
 			t.Errorf("report %+v", report)
 		}
+	}
+}
+
+// An account with limits by replicas has none besides: those of the replicas that streams are made with count.
+func TestLimitsByReplicasAreThoseOfTheStreams(t *testing.T) {
+	of := func(bytes int64) jetstream.Tier {
+		return jetstream.Tier{Limits: jetstream.AccountLimits{MaxStore: bytes}}
+	}
+	both := map[string]jetstream.Tier{"R1": of(1), "R3": of(3)}
+	for replicas, want := range map[int]int64{0: 3, 1: 1, 3: 3} {
+		if got := tierOf(both, replicas).Limits.MaxStore; got != want {
+			t.Errorf("%d replicas: %d bytes, want %d", replicas, got, want)
+		}
+	}
+	if got := tierOf(map[string]jetstream.Tier{"R1": of(1)}, 0).Limits.MaxStore; got != 1 {
+		t.Errorf("without a limit for three: %d bytes", got)
 	}
 }
