@@ -2,11 +2,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/micro"
+
+	"ringmaster/cmd/runtime/explain"
 	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/telemetry/natsio"
 )
 
 // The engine of the test is a publisher that reports launches at a geometry of its own. One
@@ -15,6 +22,7 @@ import (
 func TestTheShadowDecidesBesideWhoeverActs(t *testing.T) {
 	s := serve(t, "--decide-only")
 	ctx, end := context.WithCancel(t.Context())
+	defer end() // before which it is told to end
 	shadowed := make(chan int, 1)
 	go func() {
 		shadowed <- execute(ctx, []string{"run", "--shadow", "--nats", s.url}, terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
@@ -54,12 +62,46 @@ func TestTheShadowDecidesBesideWhoeverActs(t *testing.T) {
 	if got := ringmaster(t, t.Context(), "", "audit", "--nats", s.url); !strings.Contains(got.stdout, "by 1 process") {
 		t.Errorf("the shadow's decisions are among the others: %s%s", got.stdout, got.err)
 	}
-	end()
+	askTheShadow(t, s.url)
 	if code := <-shadowed; code != 0 {
 		t.Errorf("the shadow ended with exit code %d", code)
 	}
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+// askTheShadow asks the process that decides in the shadow, which is another service than the one that acts, and ends it.
+func askTheShadow(t *testing.T, url string) {
+	t.Helper()
+	conn := askerOn(t, url)
+	for _, service := range []string{natsio.ServiceName, natsio.ShadowServiceName} {
+		var info micro.Info
+		m, err := conn.NATS().Request("$SRV.INFO."+service, nil, clientPatience)
+		if err != nil || json.Unmarshal(m.Data, &info) != nil || info.Name != service || len(info.Endpoints) != 5 {
+			t.Fatalf("%s: %v, %+v", service, err, info)
+		}
+		for _, e := range info.Endpoints {
+			if strings.HasPrefix(e.Subject, "ringmaster.v1.shadow.") != (service == natsio.ShadowServiceName) {
+				t.Errorf("%s answers on %s", service, e.Subject)
+			}
+		}
+		if service == natsio.ServiceName {
+			continue
+		}
+		var state worker.State
+		if conn.ask("shadow.state."+info.ID, &state); len(state.Queues) != 1 || state.Queues[0].Worker != "w1" || state.Queues[0].Plan.Width == 0 {
+			t.Errorf("%+v", state)
+		}
+		var config worker.Settings
+		if conn.ask("shadow.config."+info.ID, &config); !slices.Contains(config.Settings, worker.Setting{Name: "shadow", Value: "true", From: "command line"}) {
+			t.Errorf("%+v", config)
+		}
+		var why explain.Explanation
+		if conn.ask("shadow.explain.w1.q", &why); why.Number == 0 {
+			t.Errorf("%+v", why)
+		}
+		conn.ask("shadow.drain."+info.ID, &worker.Draining{})
 	}
 }
 

@@ -17,8 +17,12 @@ import (
 	"ringmaster/telemetry"
 )
 
-// ServiceName is the name under which runtimes register.
-const ServiceName = "ringmaster"
+// ServiceName is the name under which runtimes register; those that shadow others register as ShadowServiceName, since
+// who looks for runtimes looks for those that act.
+const (
+	ServiceName       = "ringmaster"
+	ShadowServiceName = ServiceName + "-shadow"
+)
 
 // Names of the endpoint that every service has. Of several runtimes in the group one answers.
 const (
@@ -100,9 +104,13 @@ func (c *Conn) RegisterService(cfg ServiceConfig) (*Service, error) {
 	if cfg.Node == "" {
 		cfg.Node = id
 	}
+	name := ServiceName
+	if c.cfg.Shadowed.Prefix != "" {
+		name = ShadowServiceName
+	}
 	s := &Service{
 		conn: c, started: time.Now().UTC(), cfg: cfg,
-		identity: micro.ServiceIdentity{Name: ServiceName, ID: id, Version: number, Metadata: cfg.Metadata},
+		identity: micro.ServiceIdentity{Name: name, ID: id, Version: number, Metadata: cfg.Metadata},
 	}
 	s.listEndpoints()
 	err := s.subscribe()
@@ -142,7 +150,7 @@ func (s *Service) subscribe() error {
 		return err
 	}
 	for verb, value := range map[micro.Verb]func() any{micro.PingVerb: s.ping, micro.InfoVerb: s.info, micro.StatsVerb: s.stats} {
-		for _, of := range [][2]string{{"", ""}, {ServiceName, ""}, {ServiceName, s.identity.ID}} {
+		for _, of := range [][2]string{{"", ""}, {s.identity.Name, ""}, {s.identity.Name, s.identity.ID}} {
 			subject, err := micro.ControlSubject(verb, of[0], of[1])
 			if err != nil {
 				return err

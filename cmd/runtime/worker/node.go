@@ -144,9 +144,6 @@ func (n *Node) serve(ctx context.Context, cfg *Config) (err error) {
 	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
 		return err
 	}
-	if cfg.NATS.Shadowed.Prefix != "" {
-		return nil // who looks for runtimes looks for those that act
-	}
 	return n.register(cfg)
 }
 
