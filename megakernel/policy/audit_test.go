@@ -26,7 +26,11 @@ func TestAuditsAreAsOftenAndAsLikelyAsTheLogSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := make(map[Geometry]int)
+	type launch struct {
+		geometry Geometry
+		audited  bool
+	}
+	seen := make(map[launch]int)
 	for n := range uint64(decisions) {
 		req := auditable
 		req.Draw = Draw("gpu0", "render", n)
@@ -34,26 +38,23 @@ func TestAuditsAreAsOftenAndAsLikelyAsTheLogSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.Audited() != (plan.Geometry() != usual.Geometry()) {
-			t.Fatalf("audited %v at %v, usual is %v", plan.Audited(), plan.Geometry(), usual.Geometry())
-		}
-		seen[plan.Geometry()]++
+		seen[launch{plan.Geometry(), plan.Audited()}]++
 	}
 	// Every geometry that the draws of AuditDraws lead to, and no other, six sigma wide.
-	want := map[Geometry]float64{usual.Geometry(): 1 - 1.0/every}
+	want := map[launch]float64{{usual.Geometry(), false}: 1 - 1.0/every}
 	draws := cfg.AuditDraws()
 	for _, draw := range draws {
 		req := auditable
 		req.Draw = draw
 		plan, _, _ := Decide(&cfg, &req, State{})
-		want[plan.Geometry()] += 1.0 / every / float64(len(draws))
+		want[launch{plan.Geometry(), plan.Audited()}] += 1.0 / every / float64(len(draws))
 	}
-	if len(want) < 5 || len(seen) != len(want) {
-		t.Errorf("%d geometries are possible, %d were drawn", len(want), len(seen))
+	if len(want) < 5 || len(seen) != len(want) || want[launch{usual.Geometry(), true}] != 1.0/every/float64(len(draws)) {
+		t.Errorf("%v are possible, %v were drawn", want, seen)
 	}
-	for g, p := range want {
-		if sigma := math.Sqrt(decisions * p * (1 - p)); math.Abs(float64(seen[g])-decisions*p) > 6*sigma {
-			t.Errorf("%v: %d times, want about %.0f", g, seen[g], decisions*p)
+	for l, p := range want {
+		if sigma := math.Sqrt(decisions * p * (1 - p)); math.Abs(float64(seen[l])-decisions*p) > 6*sigma {
+			t.Errorf("%v: %d times, want about %.0f", l, seen[l], decisions*p)
 		}
 	}
 }

@@ -74,8 +74,8 @@ type Config struct {
 	// hysteresis keeps before it is given up. At least 1.
 	Dwell uint8 `json:"dwell,omitzero" toml:"dwell"`
 
-	// AuditLaunches: one decision in so many asks for a geometry drawn from the neighbours of
-	// the usual one, so that what others cost can be estimated (see audit.go). 0: none. Used
+	// AuditLaunches: one decision in so many asks for a geometry drawn from the usual one and its
+	// neighbours, so that what others cost can be estimated (see audit.go). 0: none. Used
 	// with SeparateWidth and TuneGeometry.
 	AuditLaunches uint32 `json:"audit_launches,omitzero" toml:"audit_launches"`
 

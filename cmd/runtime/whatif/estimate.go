@@ -9,7 +9,7 @@ import (
 // What an estimate takes at least.
 const (
 	leastOfWay  = 8    // launches of a way that the model alone has to price
-	leastAudits = 12   // launches that ran as the alternative would have launched them, and not as usual
+	leastAudits = 12   // audits that ran as the alternative would have launched them, and as many that were controls
 	reach       = 1.25 // how far beyond the slots of the launches of a way its line is believed
 )
 
@@ -36,6 +36,7 @@ type estimator struct {
 	covered []bool // by unit
 	known   []bool // by way: the model alone prices it
 	drawn   int    // units at which an audit might have run so
+	control int    // audits of the usual geometry among them
 	exact   bool   // every covered unit has a probability
 	modeled bool   // every covered unit has a line of its own way
 }
@@ -56,8 +57,8 @@ func (q *queue) answer(name string, k int) Answer {
 		return a
 	case covered == 0:
 		return a
-	case e.drawn > 0 && a.Audits < leastAudits:
-		a.Refused = fmt.Sprintf("%d of the audits ran so, and it takes %d: audit more often, or for longer", a.Audits, leastAudits)
+	case e.drawn > 0 && min(a.Audits, uint64(e.control)) < leastAudits:
+		a.Refused = fmt.Sprintf("%d of the audits ran so and %d as usual, and it takes %d of each: audit more often, or for longer", a.Audits, e.control, leastAudits)
 		return a
 	}
 	all := make([]int, len(q.units))
@@ -74,10 +75,10 @@ func (q *queue) answer(name string, k int) Answer {
 		return a
 	}
 	a.Covered = covered / slots
-	a.Usual, a.Cost = v.usual/covered, v.robust/covered
 	a.Ratio, a.Low, a.High = v.robust/v.usual, low, high
+	a.Usual, a.Cost = v.lines/covered, v.lines/covered*a.Ratio // without what being an audit costs
 	if e.modeled {
-		a.Model = v.model / v.usual
+		a.Model = v.model / v.lines
 	}
 	if e.exact {
 		a.IPS = v.propensity / v.usual
@@ -109,8 +110,11 @@ func (e *estimator) cover(a *Answer) (slots, covered float64) {
 			if o.p > 0 {
 				e.drawn++
 			}
-			if o.p > 0 && u.ran == o.way {
+			if o.p > 0 && u.audited && u.ran == o.way {
 				a.Audits++
+			}
+			if o.p > 0 && u.audited && u.ran == u.usual.way {
+				e.control++
 			}
 		}
 		switch {
@@ -131,13 +135,37 @@ func (e *estimator) cover(a *Answer) (slots, covered float64) {
 	return slots, covered
 }
 
-// values are nanoseconds of the device for all that is covered.
-type values struct{ usual, model, propensity, robust float64 }
+// values are nanoseconds of the device for all that is covered: as it was, and as audits, by lines alone and corrected.
+type values struct {
+	lines, usual  float64 // as usual
+	model, robust float64 // as the alternative
+	propensity    float64 // the same, by weights alone
+}
+
+// sample is a sum over audits, each weighed by how improbable it was.
+type sample struct{ slots, ns, off float64 }
+
+// add takes an audit in, and by how much the model was off there.
+func (s *sample) add(u *unit, p, model float64) {
+	s.slots += u.slots / p
+	s.ns += u.ns / p
+	s.off += (u.ns - model) / p
+}
+
+// share is what a sum comes to for some slots. Weights are divided by their sum: how many audits there happened to be
+// does not count.
+func (s *sample) share(sum, slots float64) float64 {
+	if s.slots == 0 {
+		return 0
+	}
+	return sum / s.slots * slots
+}
 
 // value prices the drawn units.
 func (e *estimator) value(drawn []int) (v values) {
 	takes := e.model(drawn)
-	slots, weighed, weights := 0.0, 0.0, 0.0
+	var control, audits sample
+	slots, auditable := 0.0, 0.0
 	for _, i := range drawn {
 		if !e.covered[i] {
 			continue
@@ -146,19 +174,22 @@ func (e *estimator) value(drawn []int) (v values) {
 		o := e.other(u)
 		usual, other := takes(u, &u.usual), takes(u, o)
 		slots += u.slots
-		v.usual += usual
+		v.lines += usual
 		v.model += other
-		v.robust += other
-		if u.ran == u.usual.way && u.usual.p > 0 {
-			v.usual += (u.ns - usual) / u.usual.p
+		if o.p == 0 || u.usual.p == 0 {
+			continue // where lines stand for the alternative, they stand for both
 		}
-		if o.p > 0 && u.ran == o.way {
-			v.robust += (u.ns - other) / o.p
-			weighed += u.ns / o.p
-			weights += u.slots / o.p
+		auditable += u.slots
+		if u.audited && u.ran == u.usual.way {
+			control.add(u, u.usual.p, usual)
+		}
+		if u.audited && u.ran == o.way {
+			audits.add(u, o.p, other)
 		}
 	}
-	v.propensity = weighed / weights * slots
+	v.robust = v.model + audits.share(audits.off, auditable)
+	v.usual = v.lines + control.share(control.off, auditable)
+	v.propensity = audits.share(audits.ns, slots)
 	return v
 }
 

@@ -17,9 +17,9 @@ type Report struct {
 
 // QueueReport is the report of one queue.
 type QueueReport struct {
-	Queue    string   `json:"queue"`    // WORKER.QUEUE
-	Launches uint64   `json:"launches"` // first ones of their decisions, measured
-	Strange  uint64   `json:"not_as_decided"`
+	Queue    string   `json:"queue"`          // WORKER.QUEUE
+	Launches uint64   `json:"launches"`       // first ones of their decisions, measured
+	Fitted   uint64   `json:"not_as_decided"` // of them, how many ran otherwise than they were decided
 	Answers  []Answer `json:"answers"`
 }
 
@@ -31,7 +31,7 @@ func (s *Study) Report() *Report {
 		if len(q.units) == 0 {
 			continue
 		}
-		one := QueueReport{Queue: name, Launches: uint64(len(q.units)), Strange: q.strange}
+		one := QueueReport{Queue: name, Launches: uint64(len(q.units)), Fitted: q.fitted}
 		for k, alternative := range s.names {
 			one.Answers = append(one.Answers, q.answer(alternative, k))
 		}
@@ -72,8 +72,8 @@ func (r *Report) String() string {
 func (q *QueueReport) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s measured, the first of each decision", text.Plain(q.Queue), text.Plural(q.Launches, "launch"))
-	if q.Strange > 0 {
-		fmt.Fprintf(&b, "; %s more did not run as they were decided", text.Grouped(q.Strange))
+	if q.Fitted > 0 {
+		fmt.Fprintf(&b, "; %s of them ran otherwise than decided, as the worker could", text.Grouped(q.Fitted))
 	}
 	b.WriteString("\n")
 	header := []string{"WHAT IF", "NS A SLOT", "TIMES AS LONG", "95 %", "MODEL", "PROPENSITY", "OTHER LAUNCHES", "AUDITED"}

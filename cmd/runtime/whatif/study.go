@@ -15,7 +15,9 @@ const (
 	maxPending = 1_024  // decisions whose launch is not reported yet
 )
 
-// way is how a launch runs: launches of one way have one cost.
+// way is how a launch is decided: launches of one way have one cost. A worker may run it otherwise, where its kernel is
+// not built yet or a chunk has more steps than a dispatch may take, and would do so with the alternative too: what counts
+// is what was decided, whose probability is known.
 type way struct {
 	geometry policy.Geometry // without a depth; zero on a lease, whose kernel has one
 	kernel   policy.Mode
@@ -44,22 +46,24 @@ func planned(r *policy.Recommendation) way { return wayOf(r.Geometry(), r.Mode, 
 type choice struct {
 	way    int     // its number
 	launch float64 // slots of a launch
-	p      float64 // how likely the logged policy was to launch it just so; 0: it never did
+	p      float64 // how likely an audit was to launch it just so; 0: none did
 }
 
 // unit is a decision whose first launch was measured.
 type unit struct {
-	ran       int // number of a way
+	ran       int  // number of the way that was decided
+	audited   bool // it was drawn
 	slots, ns float64
-	usual     choice   // without an audit
+	usual     choice   // without an audit, and in one that is a control
 	others    []choice // of each alternative
 }
 
 // pending is a decision whose launch was not reported yet.
 type pending struct {
 	unit
+	plan  way
 	depth uint32          // of what was launched
-	arms  map[way]float64 // what the logged policy might have launched, and how likely that was
+	arms  map[way]float64 // what an audit might have launched, and how likely that was
 }
 
 // queue is what a log says of one queue.
@@ -68,7 +72,7 @@ type queue struct {
 	names   []way // by number
 	pending map[uint64]*pending
 	units   []unit
-	strange uint64 // launches that did not run as they were decided
+	fitted  uint64 // launches that ran otherwise than they were decided
 }
 
 func (q *queue) number(w way) int {
@@ -138,13 +142,17 @@ func (q *queue) decided(by *policy.Config, e *decisionlog.Entry, alternatives []
 		}
 		plans = append(plans, plan)
 	}
-	audit := 1 / float64(by.AuditLaunches)
-	p := &pending{depth: e.Plan.BatchDepth, arms: map[way]float64{planned(&plans[0]): 1 - audit}}
-	for i := range plans[1:] {
-		p.arms[planned(&plans[1+i])] += audit / float64(len(draws))
+	p := &pending{unit: unit{audited: e.Plan.Audited()}, plan: planned(&e.Plan), depth: e.Plan.BatchDepth, arms: make(map[way]float64)}
+	for i := range plans {
+		if plans[i].Audited() {
+			p.arms[planned(&plans[i])] += 1 / float64(by.AuditLaunches) / float64(len(draws))
+		}
+	}
+	if expected := planned(&plans[0]); p.audited && p.arms[p.plan] == 0 || !p.audited && p.plan != expected {
+		return // it is not the logged policy that decided
 	}
 	if alternatives == nil {
-		alternatives = plans[1:]
+		alternatives = plans[1:len(draws)] // but for the control
 	}
 	p.usual = q.choice(&plans[0], e.Request.QueueLen)
 	for i := range alternatives {
@@ -168,13 +176,11 @@ func (q *queue) ranLaunch(r *decisionlog.Ran) {
 		return
 	}
 	delete(q.pending, r.Decision)
-	ran := wayOf(r.Geometry, r.Mode, r.LaunchMode)
-	if p.arms[ran] == 0 {
-		q.strange++
-		return
+	if wayOf(r.Geometry, r.Mode, r.LaunchMode) != p.plan {
+		q.fitted++
 	}
 	u := p.unit
-	u.ran, u.slots, u.ns = q.number(ran), float64(r.Slots), float64(r.Ns)
+	u.ran, u.slots, u.ns = q.number(p.plan), float64(r.Slots), float64(r.Ns)
 	u.usual = p.settle(u.usual, u.slots, q.names)
 	for i, o := range u.others {
 		u.others[i] = p.settle(o, u.slots, q.names)

@@ -37,6 +37,9 @@ func (d *device) takes(i int, g policy.Geometry, slots float64) float64 {
 	return d.usually(g, slots) * (1 + d.drift) * (1 + 0.05*(d.random.Float64()-0.5))
 }
 
+// beingAudited is by how much an audit's launch takes longer, whatever its geometry: a decision is made while it runs.
+const beingAudited = 1.2
+
 // simulate is a log of decisions by a policy and of what their launches took, and what these would have taken by
 // others, in the mean of the noise.
 func simulate(t testing.TB, seed uint64, decided int, by policy.Config, others ...policy.Config) (log []byte, usual float64, otherwise []float64) {
@@ -62,7 +65,11 @@ func simulate(t testing.TB, seed uint64, decided int, by policy.Config, others .
 		g := plan.Geometry()
 		slots := float64(min(request.QueueLen, g.Depth))
 		g.Depth = 0
-		ran = decisionlog.Ran{Decision: e.Decision, Geometry: g, LaunchMode: plan.LaunchMode, Mode: plan.Mode, Slots: uint64(slots), Ns: uint64(d.takes(i, plan.Geometry(), slots))}
+		ns := d.takes(i, plan.Geometry(), slots)
+		if plan.Audited() {
+			ns *= beingAudited
+		}
+		ran = decisionlog.Ran{Decision: e.Decision, Geometry: g, LaunchMode: plan.LaunchMode, Mode: plan.Mode, Slots: uint64(slots), Ns: uint64(ns)}
 		request.Draw = policy.Usual
 		plan, _, _ = policy.Decide(&by, &request, state)
 		usual += d.usually(plan.Geometry(), slots)
