@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -245,4 +246,63 @@ func (r *courseRecords) close() {
 	if r.file != nil {
 		r.file.Close()
 	}
+}
+
+// whatIfConfig is what the flags of the course ask for, with what tells most about neighbours as the default: loads of
+// which a launch takes its time on the device, not its start, and cells so long that each neighbour is audited often.
+func (f *courseFlags) whatIfConfig() (course.Config, error) {
+	own := *f
+	if len(own.CourseLoad) == 0 {
+		own.CourseLoad = []string{"steady-heavy", "steady-skewed", "bursty-heavy", "tenants"}
+	}
+	if len(own.CourseRate) == 0 {
+		own.CourseRate = []float64{0.6}
+	}
+	own.CourseRounds, own.CourseSpan = cmp.Or(own.CourseRounds, 3), cmp.Or(own.CourseSpan, 20*time.Second)
+	own.CourseDecider = []string{"off"}
+	return own.config()
+}
+
+// benchWhatIf sets what `ringmaster whatif` says beside what it is about.
+func benchWhatIf(s *session) error {
+	cfg, err := s.flags.whatIfConfig()
+	if err != nil {
+		return err
+	}
+	cfg.Open, cfg.Log = func() (worker.Device, error) { return openAgain(s) }, s.log
+	if cfg.Dir, err = os.MkdirTemp("", "ringmaster-whatif-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(cfg.Dir)
+	if cfg.Fit, err = deviceFit(s, cfg.Dir); err != nil {
+		return err
+	}
+	var off []float64 // by which share estimates were off
+	held := 0
+	err = course.Alternatives(s.ctx, &cfg, func(a course.Alternative) error {
+		if !a.Compared() {
+			s.row(row{Name: whatIfRow(&a), Unit: "times", Yardstick: "no answer: " + a.Answer.Refused})
+			return nil
+		}
+		off = append(off, a.Off())
+		if a.Holds() {
+			held++
+		}
+		s.row(row{Name: whatIfRow(&a), Value: a.Answer.Ratio, Unit: "times", YardstickValue: a.Ran.Mean, Yardstick: fmt.Sprintf(
+			"the same, run: %.3f to %.3f in %d turns; estimated %.3f to %.3f from %d audits",
+			a.Ran.Low, a.Ran.High, a.Ran.Pairs, a.Answer.Low, a.Answer.High, a.Answer.Audits)})
+		return nil
+	})
+	if len(off) == 0 {
+		return err
+	}
+	slices.Sort(off)
+	s.row(row{Name: "whatif/off by, median", Value: 100 * off[len(off)/2], Unit: "%"})
+	s.row(row{Name: "whatif/off by, most", Value: 100 * off[len(off)-1], Unit: "%"})
+	s.row(row{Name: "whatif/intervals that hold", Value: 100 * float64(held) / float64(len(off)), Unit: "%"})
+	return err
+}
+
+func whatIfRow(a *course.Alternative) string {
+	return fmt.Sprintf("whatif/%s/%s/%s/%d", a.Load, a.Queue, a.Answer.Name, a.Round+1)
 }

@@ -6,7 +6,7 @@
 // things that took turns on one machine; docs/performance.md says which of them have to hold. run.sh and graph.sh
 // set it beside programs in CUDA (bench/cuda), and bench/spaces has what a device was recorded to do.
 //
-// A benchmark has a file of its own name; turns.go is the way in which all of them take turns, report.go
+// A benchmark has a file of its own name, whatif that of the course whose loads it plays; turns.go is the way in which all of them take turns, report.go
 // prints rows.
 package main
 
@@ -39,7 +39,7 @@ func main() {
 
 // command is what to measure, and the flags of all benchmarks.
 type command struct {
-	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; work is batches from submission to their done records; live is the tuner on this machine's ring, own the part of it that compares the geometry without a tuner with the best of a sweep; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md)."`
+	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; work is batches from submission to their done records; live is the tuner on this machine's ring, own the part of it that compares the geometry without a tuner with the best of a sweep; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md); whatif is what ringmaster whatif says beside what it is about, on loads of the course."`
 	JSON   bool     `help:"Print one JSON object per line; the first names the CPU and the GL renderer."`
 	GL     string   `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (needs no display) or glfw (needs a window system)."`
 	Device string   `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: index, UUID or DRM node, as doctor lists them (default: the first that is not a software renderer)."`
@@ -94,6 +94,7 @@ var benchmarks = []benchmark{
 	{"own", true, func(c *command) error { return c.liveFlags.check() }, benchOwn},
 	{"natural", true, unchecked, benchNatural},
 	{"course", true, func(c *command) error { return c.courseFlags.check() }, benchCourse},
+	{"whatif", true, func(c *command) error { return c.courseFlags.check() }, benchWhatIf},
 }
 
 func checkSlots(c *command) error {

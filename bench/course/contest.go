@@ -37,7 +37,7 @@ const (
 func Contestants() []Contestant {
 	rule := func(rule decider.Rule) func(*runner, *Load) setup {
 		return func(*runner, *Load) setup {
-			return setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(rule), waves: true}
+			return setup{policy: policy.Standard(), tuner: session.Off, rival: newRuled(rule), waves: true}
 		}
 	}
 	return []Contestant{

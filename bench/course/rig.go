@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
@@ -23,6 +24,9 @@ import (
 // workerName is the worker of every rig.
 const workerName = "course"
 
+// maxAudits bounds the file of a cell's decisions, at some 2 KB each.
+const maxAudits = 1 << 30
+
 // leaseDuration is the command's default.
 const leaseDuration = 50 * time.Millisecond
 
@@ -30,8 +34,9 @@ const leaseDuration = 50 * time.Millisecond
 type setup struct {
 	policy    policy.Config
 	tuner     session.Mode
+	audits    string // file of its decisions, with what their launches took; "": none
 	tunerDir  string // of what tuners begin from; "": nothing, and nothing is kept
-	rival     *rival // takes the policy's place; nil: nobody
+	rival     rival  // takes the policy's place; nil: nobody
 	waves     bool   // no launch goes to a resident kernel
 	untold    bool   // nobody reports the queues' lengths
 	telemetry time.Duration
@@ -118,6 +123,9 @@ func (r *rig) startNode(ctx context.Context, open func() (worker.Device, error),
 	}
 	if s.tuner != session.Off {
 		cfg.Memory = tuned.New(tuned.Config{Dir: s.tunerDir, Log: log})
+	}
+	if s.audits != "" {
+		cfg.Decisions = decisions.Config{File: s.audits, Software: cfg.Version, MaxBytes: maxAudits}
 	}
 	if s.rival != nil {
 		cfg.Decider = s.rival.decide

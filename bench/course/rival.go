@@ -10,8 +10,16 @@ import (
 	"ringmaster/telemetry"
 )
 
-// rival puts a rule in the policy's place: it keeps what the rule remembers of each queue.
-type rival struct {
+// rival takes the policy's place.
+type rival interface {
+	// decide is an actors.Decider.
+	decide(queue string, req *policy.Request, before policy.State) (plan policy.Recommendation, after policy.State, hold time.Duration, err error)
+	// observe is told of launches.
+	observe(queue string, l *telemetry.Launch)
+}
+
+// ruled is a rival that follows a rule: it keeps what the rule remembers of each queue.
+type ruled struct {
 	rule decider.Rule
 
 	mu     sync.Mutex
@@ -23,12 +31,12 @@ type rivalQueue struct {
 	last  decider.Launch
 }
 
-func newRival(rule decider.Rule) *rival {
-	return &rival{rule: rule, queues: make(map[string]*rivalQueue)}
+func newRuled(rule decider.Rule) *ruled {
+	return &ruled{rule: rule, queues: make(map[string]*rivalQueue)}
 }
 
 // queue is what is remembered of a queue. r.mu is held.
-func (r *rival) queue(name string) *rivalQueue {
+func (r *ruled) queue(name string) *rivalQueue {
 	q := r.queues[name]
 	if q == nil {
 		q = &rivalQueue{}
@@ -37,8 +45,7 @@ func (r *rival) queue(name string) *rivalQueue {
 	return q
 }
 
-// decide is an actors.Decider.
-func (r *rival) decide(queue string, req *policy.Request, before policy.State) (plan policy.Recommendation, after policy.State, hold time.Duration, err error) {
+func (r *ruled) decide(queue string, req *policy.Request, before policy.State) (plan policy.Recommendation, after policy.State, hold time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := r.queue(queue)
@@ -48,7 +55,7 @@ func (r *rival) decide(queue string, req *policy.Request, before policy.State) (
 }
 
 // observe tells the rule of a launch.
-func (r *rival) observe(queue string, l *telemetry.Launch) {
+func (r *ruled) observe(queue string, l *telemetry.Launch) {
 	if l.Status != telemetry.LaunchOK || l.Kernel == "" {
 		return
 	}

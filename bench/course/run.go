@@ -189,7 +189,7 @@ func (r *runner) capacity(ctx context.Context, l *Load) error {
 	most := 0.0
 	for _, s := range []setup{
 		{policy: policy.Standard(), tuner: session.Off},
-		{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fill()), waves: true},
+		{policy: policy.Standard(), tuner: session.Off, rival: newRuled(decider.Fill()), waves: true},
 	} {
 		err := r.on(ctx, s, func(rig *rig) error {
 			rate, err := newPlayer(rig, load, batches, r.cfg.Seed).capacity(ctx, batches, r.cfg.Measure)
@@ -270,7 +270,7 @@ func (r *runner) sweep(ctx context.Context, l *Load) error {
 // try is the 99th percentile of a load at a geometry.
 func (r *runner) try(ctx context.Context, l *Load, g policy.Geometry, seed uint64) (p99 float64, err error) {
 	batches := r.schedule(l, r.cfg.learnRate(l.Name), r.cfg.Sweep, seed)
-	s := setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fixed(g)), waves: true}
+	s := setup{policy: policy.Standard(), tuner: session.Off, rival: newRuled(decider.Fixed(g)), waves: true}
 	err = r.on(ctx, s, func(rig *rig) error {
 		c, err := newPlayer(rig, l, batches, seed).play(ctx, batches, r.cfg.Sweep)
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 
 // watch is what a submitter and a subscriber see: when batches are done, what was launched, what was decided.
 type watch struct {
-	rival *rival // is told of launches; nil: nobody
+	rival rival // is told of launches; nil: nobody
 
 	mu       sync.Mutex
 	batches  []sent
@@ -45,7 +45,7 @@ type launched struct {
 	mode     telemetry.LaunchMode
 }
 
-func newWatch(r *rival) *watch {
+func newWatch(r rival) *watch {
 	return &watch{rival: r, finished: make(chan struct{}, 1), deviceTime: make(map[string]time.Duration), last: make(map[string]launched)}
 }
 

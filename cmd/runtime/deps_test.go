@@ -130,9 +130,9 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided", "telemetry/natsio/poison",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
-	"bench/course": {"bench/course/arrivals", "cmd/runtime/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
+	"bench/course": {"bench/course/arrivals", "cmd/runtime/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/decisions", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/whatif", "cmd/runtime/worker",
 		"megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/tuner/session", "megakernel/userop", "ring", "telemetry",
-		"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
+		"telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
 	"bench/workpath": {"cmd/runtime/worker", "megakernel", "megakernel/kernel", "megakernel/policy", "megakernel/tuner/session", "ring",
 		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
 	"telemetry/natsio/ownership": {"telemetry", "telemetry/complaint", "telemetry/natsio"}, // who decides for which worker
