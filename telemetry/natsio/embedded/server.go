@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -134,7 +136,26 @@ func (s *Server) start(cfg Config, store string, log *serverLog) error {
 	if !srv.JetStreamEnabled() {
 		return fmt.Errorf("NATS server: no JetStream in %s; is the directory writable?", store)
 	}
+	if log.recovered() {
+		cfg.Logger.Info("the last process did not close its streams; the server has checked them", "streams", stored(srv))
+	}
 	return nil
+}
+
+// stored says how many messages each stream of a server has.
+func stored(srv *server.Server) string {
+	about, err := srv.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+	if err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, account := range about.AccountDetails {
+		for i := range account.Streams {
+			all = append(all, fmt.Sprintf("%s: %d", account.Streams[i].Name, account.Streams[i].State.Msgs))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // probePort finds out early, and in words, that the address cannot be had.
@@ -176,10 +197,38 @@ func (s *Server) Shutdown() {
 type serverLog struct {
 	log   *slog.Logger
 	fatal chan string
+
+	mu    sync.Mutex
+	ready bool // the server has recovered its streams
+	found bool // streams that were not closed
+}
+
+// recovered says that the streams are recovered, and whether the last process had not closed one.
+func (l *serverLog) recovered() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ready = true
+	return l.found
+}
+
+// outdated are what the server says of a stream whose index is older than its messages, which it then reads. That is so
+// after every process that was killed, and one line for all streams is enough. Of damage it says something else.
+var outdated = []string{"] Stream state outdated", "] Stream state detected prior state", "] Recovering stream state from index errored: prior state file"}
+
+func (l *serverLog) Warnf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	l.mu.Lock()
+	expected := !l.ready && slices.ContainsFunc(outdated, func(words string) bool { return strings.Contains(text, words) })
+	l.found = l.found || expected
+	l.mu.Unlock()
+	to := l.log.Warn
+	if expected {
+		to = l.log.Debug
+	}
+	l.write(to, "%s", []any{text})
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.write(l.log.Debug, format, v) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.write(l.log.Warn, format, v) }
 func (l *serverLog) Errorf(format string, v ...any)  { l.write(l.log.Error, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.write(l.log.Debug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.write(l.log.Debug, format, v) }

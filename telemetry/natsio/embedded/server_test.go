@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -146,3 +147,39 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 }
 func (l lines) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l lines) WithGroup(string) slog.Handler      { return l }
+
+// After a process that was killed one line says what the server found, in the place of the server's own for each stream.
+func TestStreamsThatWereNotClosedAreTold(t *testing.T) {
+	// serve stores n messages, and returns what was said; running is called before the server ends.
+	serve := func(store string, n int, running func()) string {
+		t.Helper()
+		var said bytes.Buffer
+		cfg := DefaultConfig()
+		cfg.StoreDir, cfg.Logger = store, slog.New(slog.NewTextHandler(&said, nil))
+		s, err := Start(cfg)
+		must(t, err)
+		nc, err := nats.Connect(s.URL())
+		must(t, err)
+		js, err := jetstream.New(nc)
+		must(t, err)
+		_, err = js.CreateOrUpdateStream(testContext(t), work)
+		must(t, err)
+		for range n {
+			_, err = js.Publish(testContext(t), "work.a", []byte("x"))
+			must(t, err)
+		}
+		running()
+		closeAndWait(nc)
+		s.Shutdown()
+		return said.String()
+	}
+	closed, killed := t.TempDir(), t.TempDir()
+	serve(closed, 3, func() {})
+	if said := serve(closed, 4, func() { must(t, os.CopyFS(killed, os.DirFS(closed))) }); said != "" {
+		t.Errorf("streams that were closed: %s", said)
+	}
+	const want = `level=INFO msg="the last process did not close its streams; the server has checked them" streams="WORK: 7"`
+	if said := serve(killed, 0, func() {}); strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
+		t.Errorf("%s, want %s", said, want)
+	}
+}
