@@ -258,7 +258,7 @@ func (f *courseFlags) whatIfConfig() (course.Config, error) {
 	if len(own.CourseRate) == 0 {
 		own.CourseRate = []float64{0.6}
 	}
-	own.CourseRounds, own.CourseSpan = cmp.Or(own.CourseRounds, 3), cmp.Or(own.CourseSpan, 20*time.Second)
+	own.CourseRounds, own.CourseSpan = cmp.Or(own.CourseRounds, 2), cmp.Or(own.CourseSpan, 40*time.Second)
 	own.CourseDecider = []string{"off"}
 	return own.config()
 }

@@ -1,6 +1,7 @@
 package course
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -67,29 +68,54 @@ func (s *switchback) observe(queue string, l *telemetry.Launch) {
 	s.launches[queue] = append(s.launches[queue], turnLaunch{l.Decision, s.now(), float64(l.Executed), float64(l.ElapsedNs)})
 }
 
-// pairs are the device's nanoseconds for a slot of each neighbour's turns, and of the usual geometry's turn before each.
-// draws are those of a queue's decisions.
+// pairs are the device's nanoseconds for the same slots in each neighbour's turns, and in the usual geometry's turn before
+// each. draws are those of a queue's decisions.
 func (s *switchback) pairs(queue string, draws map[uint64]uint64) map[uint64][][2]float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	type sum struct{ slots, ns float64 }
-	turns := make(map[int]*sum)
+	turns := make(map[int]sizes)
 	for _, l := range s.launches[queue] {
 		if draws[l.decision] != s.draw(l.turn) {
 			continue // it was decided in the turn before
 		}
 		if turns[l.turn] == nil {
-			turns[l.turn] = new(sum)
+			turns[l.turn] = make(sizes)
 		}
-		turns[l.turn].slots += l.slots
-		turns[l.turn].ns += l.ns
+		turns[l.turn].add(l.slots, l.ns)
 	}
 	all := make(map[uint64][][2]float64)
 	for turn, of := range turns {
-		if usual := turns[turn-1]; turn%2 == 1 && turn/2 >= len(s.draws) && usual != nil { // kernels are built in the first round
+		if turn%2 == 0 || turn/2 < len(s.draws) { // kernels are built in the first round
+			continue
+		}
+		if ns, usual := turns[turn-1].likewise(of); usual > 0 {
 			draw := s.draw(turn)
-			all[draw] = append(all[draw], [2]float64{of.ns / of.slots, usual.ns / usual.slots})
+			all[draw] = append(all[draw], [2]float64{ns, usual})
 		}
 	}
 	return all
+}
+
+// sizes are the slots and nanoseconds of launches, by the binary logarithm of their slots.
+type sizes map[int]struct{ slots, ns float64 }
+
+func (s sizes) add(slots, ns float64) {
+	size := math.Ilogb(slots)
+	of := s[size]
+	of.slots += slots
+	of.ns += ns
+	s[size] = of
+}
+
+// likewise is how long the launches took, and how long they would have taken at what a slot of a launch of their size
+// takes in another turn; sizes that had no launch there are left out. Where launches take longer more work waits for the
+// next, which is larger and cheaper by the slot: that comes of the load, and estimates are of launches as they came.
+func (s sizes) likewise(other sizes) (there, here float64) {
+	for size, of := range s {
+		if o, ok := other[size]; ok {
+			there += o.ns / o.slots * of.slots
+			here += of.ns
+		}
+	}
+	return there, here
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ringmaster/bench/course/arrivals"
 	"ringmaster/bench/course/interval"
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/whatif"
@@ -24,7 +25,7 @@ type Alternative struct {
 	Queue  string         `json:"queue"`
 	Round  int            `json:"round"`
 	Answer whatif.Answer  `json:"answer"`
-	Ran    interval.Ratio `json:"ran"` // device time of a slot, over the usual geometry's
+	Ran    interval.Ratio `json:"ran"` // device time of the same slots, over the usual geometry's
 }
 
 // Compared says whether both are known.
@@ -46,8 +47,8 @@ func (a *Alternative) Holds() bool {
 // auditsOf is how many decisions there are for one audit in such a cell.
 const auditsOf = 10
 
-// turnOf is how long a neighbour has its turn.
-const turnOf = 150 * time.Millisecond
+// turnOf is how long a neighbour has its turn: one burst of a load that has bursts.
+const turnOf = arrivals.OnOffPeriod
 
 // Alternatives compares, on the load of each part, what whatif says with what it is about. Tuners are off: with one,
 // the usual geometry of the two cells is not the same.

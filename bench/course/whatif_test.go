@@ -61,18 +61,21 @@ func TestATurnsPlanIsTheNeighbour(t *testing.T) {
 	}
 }
 
-// Launches count for the turn that decided them, if they ran in it; the first round does not count.
+// Launches count for the turn that decided them, if they ran in it, beside launches of their size; the first round does
+// not count.
 func TestTurnsArePaired(t *testing.T) {
 	s := newSwitchback(auditing(), time.Second, 1)
 	second := 2 * len(s.draws) // the first turn of the second round
 	draw := s.draw(second + 1)
 	s.launches["q"] = []turnLaunch{
-		{1, 0, 10, 1}, {2, 1, 10, 1},
+		{1, 0, 100, 1}, {2, 1, 100, 1},
 		{3, second, 100, 500}, {3, second, 100, 700}, {3, second + 1, 100, 90_000},
-		{4, second + 1, 50, 600}, {4, second + 1, 150, 1_800},
+		{3, second, 1000, 2_000}, {3, second, 10, 70_000},
+		{4, second + 1, 80, 960}, {4, second + 1, 120, 1_440}, {4, second + 1, 5_000, 1},
+		{4, second + 1, 600, 1_800},
 	}
 	got := s.pairs("q", map[uint64]uint64{1: policy.Usual, 2: s.draw(1), 3: policy.Usual, 4: draw})
-	if len(got) != 1 || len(got[draw]) != 1 || got[draw][0] != [2]float64{12, 6} {
+	if len(got) != 1 || len(got[draw]) != 1 || got[draw][0] != [2]float64{200*12 + 1000*3, 1_200 + 2_000} {
 		t.Errorf("%v", got)
 	}
 }

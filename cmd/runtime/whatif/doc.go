@@ -1,6 +1,6 @@
 // Package whatif estimates what the launches of a log would have cost on the device if another policy, or
 // another geometry, had launched them. It needs a log of decisions that were audited: launches at geometries
-// that were drawn with a known probability.
+// that were drawn with a known probability, the usual one among them: those audits are the control.
 //
 // Three estimates stand side by side: the direct model, a line of time over slots for each way of launching; inverse
 // propensity scoring, which weighs each launch that ran as the other would have launched it by how improbable
