@@ -23,31 +23,32 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":                  nil,                                                                                   // the decision stands alone
-	"ring":                               nil,                                                                                   // the layout stands alone
-	"glcompute/gltest":                   {"glcompute"},                                                                         // for tests: a device, or why there is none
-	"glcompute":                          {"megakernel/gpu"},                                                                    // cgo stays a leaf behind the seam
-	"telemetry":                          {"ring"},                                                                              // records, their encoding and the subjects; slots are the ring's
-	"telemetry/complaint":                nil,                                                                                   // what goes wrong is logged once a minute, by whoever faces records
-	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                                                    // what a decision was made from, as lines
-	"telemetry/natsio":                   {"telemetry", "telemetry/complaint", "telemetry/natsio/fairqueue", "telemetry/trace"}, // the bus knows records, not actors
-	"telemetry/trace":                    {"telemetry"},                                                                         // what came with a trace context, until it is done
-	"telemetry/access":                   {"telemetry"},                                                                         // who may do what on the bus, as values
-	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio", "telemetry/trace"},                                  // what programs use, without the server
-	"telemetry/natsio/advisory":          {"telemetry", "telemetry/complaint", "telemetry/natsio"},                              // events for operators
-	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                                     // batches that were set aside
-	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio", "telemetry/trace"},           // the stream of decisions
-	"telemetry/natsio/natstest":          nil,                                                                                   // for tests: server processes
-	"telemetry/natsio/embedded":          nil,                                                                                   // a server, for processes that have none
-	"telemetry/natsio/fairqueue":         nil,                                                                                   // who is served next, for any requests
-	"megakernel/tuner/space":             nil,                                                                                   // what there is to choose from, as data
-	"megakernel/tuner/gp":                nil,                                                                                   // the models' algebra, for any candidates
-	"megakernel/tuner/search":            {"megakernel/tuner/space", "megakernel/tuner/gp"},                                     // one search, for any space
-	"megakernel/tuner/search/searchtest": {"megakernel/tuner/space"},                                                            // for tests: a kernel that can be searched
-	"megakernel/tuner/reference":         nil,                                                                                   // the original, alone
-	"megakernel/tuner/cache":             {"megakernel/policy"},                                                                 // what outlives the process, as a file
-	"bench/natural":                      nil,                                                                                   // integer steps of a policy, for any candidates
-	"megakernel/tuner/workload":          nil,                                                                                   // descriptions, for any catalog
+	"megakernel/policy":                  nil,                                                                                                                // the decision stands alone
+	"ring":                               nil,                                                                                                                // the layout stands alone
+	"glcompute/gltest":                   {"glcompute"},                                                                                                      // for tests: a device, or why there is none
+	"glcompute":                          {"megakernel/gpu"},                                                                                                 // cgo stays a leaf behind the seam
+	"telemetry":                          {"ring"},                                                                                                           // records, their encoding and the subjects; slots are the ring's
+	"telemetry/complaint":                nil,                                                                                                                // what goes wrong is logged once a minute, by whoever faces records
+	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                                                                                 // what a decision was made from, as lines
+	"telemetry/natsio":                   {"telemetry", "telemetry/complaint", "telemetry/natsio/ackorder", "telemetry/natsio/fairqueue", "telemetry/trace"}, // the bus knows records, not actors
+	"telemetry/trace":                    {"telemetry"},                                                                                                      // what came with a trace context, until it is done
+	"telemetry/access":                   {"telemetry"},                                                                                                      // who may do what on the bus, as values
+	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio", "telemetry/trace"},                                                               // what programs use, without the server
+	"telemetry/natsio/advisory":          {"telemetry", "telemetry/complaint", "telemetry/natsio"},                                                           // events for operators
+	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                                                                  // batches that were set aside
+	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio", "telemetry/trace"},                                        // the stream of decisions
+	"telemetry/natsio/natstest":          nil,                                                                                                                // for tests: server processes
+	"telemetry/natsio/embedded":          nil,                                                                                                                // a server, for processes that have none
+	"telemetry/natsio/ackorder":          nil,                                                                                                                // when a message is acknowledged
+	"telemetry/natsio/fairqueue":         nil,                                                                                                                // who is served next, for any requests
+	"megakernel/tuner/space":             nil,                                                                                                                // what there is to choose from, as data
+	"megakernel/tuner/gp":                nil,                                                                                                                // the models' algebra, for any candidates
+	"megakernel/tuner/search":            {"megakernel/tuner/space", "megakernel/tuner/gp"},                                                                  // one search, for any space
+	"megakernel/tuner/search/searchtest": {"megakernel/tuner/space"},                                                                                         // for tests: a kernel that can be searched
+	"megakernel/tuner/reference":         nil,                                                                                                                // the original, alone
+	"megakernel/tuner/cache":             {"megakernel/policy"},                                                                                              // what outlives the process, as a file
+	"bench/natural":                      nil,                                                                                                                // integer steps of a policy, for any candidates
+	"megakernel/tuner/workload":          nil,                                                                                                                // descriptions, for any catalog
 	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",
 		"megakernel/tuner/gp"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",

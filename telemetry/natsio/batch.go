@@ -75,6 +75,7 @@ func (w *WorkConsumer) deliver(r *reading, m jetstream.Msg) {
 	if !w.admit(b) {
 		return
 	}
+	w.order.Take(b.sequence)
 	if err == nil {
 		err = checkMessageID(m, b)
 	}
@@ -276,7 +277,7 @@ func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64
 	return &work, r.SentNs, nil
 }
 
-// settle acknowledges a batch by the outcome of an attempt.
+// settle acknowledges a batch by the outcome of an attempt, soon.
 func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, err error) {
 	w.mu.Lock()
 	if b.settled || b.attempt != attempt {
@@ -296,8 +297,19 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 	b.settled = true
 	m, delivered := b.msg, b.delivered
 	w.mu.Unlock()
-	// The acknowledgement is sent before the batch stops being pending, so
-	// that a drained consumer has sent all of them.
+	w.room.leave(b.queue, b.bytes)
+	w.order.Acknowledge(b.sequence, func() {
+		w.answer(b, m, delivered, outcome, err)
+		b.traced.End(outcome.String(), err)
+		w.mu.Lock() // with the answer sent, so that a drained consumer has sent all of them
+		defer w.mu.Unlock()
+		delete(w.pending, b.sequence)
+		w.closeIfIdle()
+	})
+}
+
+// answer tells the server the outcome of a batch.
+func (w *WorkConsumer) answer(b *batch, m jetstream.Msg, delivered uint64, outcome telemetry.Outcome, err error) {
 	switch outcome {
 	case telemetry.OutcomeDone:
 		w.note(m.Ack())
@@ -315,12 +327,6 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 		w.retried.Add(1)
 		w.conn.cfg.Logger.Debug("batch given back", "worker", w.worker, "delivered", delivered, "error", err)
 	}
-	b.traced.End(outcome.String(), err)
-	w.mu.Lock()
-	delete(w.pending, b.sequence)
-	w.closeIfIdle()
-	w.mu.Unlock()
-	w.room.leave(b.queue, b.bytes)
 }
 
 // refuse removes a batch from the stream and tells its publisher why.

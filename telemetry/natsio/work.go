@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/ackorder"
 )
 
 // WorkHandler takes one batch. It must not block, and may be called by several
@@ -146,7 +147,8 @@ type WorkConsumer struct {
 	flows    map[string]*queueFlow // by queue
 	idle     chan struct{}         // closed when pending is empty while draining
 
-	room room
+	room  room
+	order ackorder.Order
 
 	stored                                    atomic.Pointer[map[string]uint64] // batches in the stream by queue, at the last look
 	doneAtLook                                atomic.Uint64                     // of done, then
