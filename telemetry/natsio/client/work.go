@@ -170,22 +170,27 @@ type WorkPublisher struct {
 	conn   *natsio.Conn
 	credit chan struct{}
 
-	mu       sync.Mutex
-	told     string // the subject on which the last batch was told of
-	toldWhen time.Time
+	mu   sync.Mutex
+	told map[string]time.Time // when a batch was told of, by subject
 }
 
 // tellAgain is how often a worker is told of batches for one queue: while they come, it
 // consumes the queue for much longer.
 const tellAgain = time.Second
 
+// maxTold bounds the queues that a publisher knows to have been told of.
+const maxTold = 1024
+
 // tell tells a worker that a batch is stored, unless it knows the queue by now.
 func (p *WorkPublisher) tell(worker, queue string) {
 	subject := p.conn.Subjects().Queued(worker, queue)
 	p.mu.Lock()
-	known := subject == p.told && time.Since(p.toldWhen) < tellAgain
+	known := time.Since(p.told[subject]) < tellAgain
 	if !known {
-		p.told, p.toldWhen = subject, time.Now()
+		if len(p.told) == maxTold {
+			clear(p.told) // they are told again, which costs a message each
+		}
+		p.told[subject] = time.Now()
 	}
 	p.mu.Unlock()
 	if !known {
@@ -195,7 +200,7 @@ func (p *WorkPublisher) tell(worker, queue string) {
 
 // NewWorkPublisher returns a publisher with at most maxPending batches under way.
 func NewWorkPublisher(conn *natsio.Conn, maxPending int) *WorkPublisher {
-	return &WorkPublisher{conn: conn, credit: make(chan struct{}, max(1, maxPending))}
+	return &WorkPublisher{conn: conn, credit: make(chan struct{}, max(1, maxPending)), told: make(map[string]time.Time)}
 }
 
 // Publish sends a batch and returns; stored is called once, from another

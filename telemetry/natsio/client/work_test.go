@@ -62,13 +62,13 @@ func TestAWorkerIsToldOfQueuesWithBatches(t *testing.T) {
 	must(t, c.EnsureWorkStream(testContext(t)))
 	p := NewWorkPublisher(c, 1) // each is stored before the next is sent
 	stored := make(chan error, 1)
-	for i, queue := range []string{"a", "a", "a", "b"} {
+	for i, queue := range []string{"a", "b", "a", "a", "b"} {
 		must(t, p.Publish(testContext(t), "gpu0", queue, telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
 			batchOf(fmt.Sprint("b", i), 1), func(_ bool, err error) { stored <- err }))
 		must(t, receive(t, stored))
-		p.toldWhen = time.Now().Add(time.Hour)
+		p.told[c.Subjects().Queued("gpu0", queue)] = time.Now().Add(time.Hour)
 	}
-	_, err = PublishWork(testContext(t), c, "gpu0", "c", telemetry.Header{Incarnation: 9, Seq: 5}, batchOf("b5", 1))
+	_, err = PublishWork(testContext(t), c, "gpu0", "c", telemetry.Header{Incarnation: 9, Seq: 6}, batchOf("b5", 1))
 	must(t, err)
 	for _, queue := range []string{"a", "b", "c"} {
 		if got := receive(t, told); got != "ringmaster.v1.queued.gpu0."+queue {
