@@ -3,6 +3,7 @@ package course
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -88,15 +89,18 @@ func newPlayer(r *rig, l *Load, batches []Batch, seed uint64) *player {
 }
 
 // send submits a batch that was scheduled for a moment.
-func (p *player) send(ctx context.Context, stream, slots int, at time.Time) error {
-	p.watch.expect(&p.queues[stream], slots, at)
-	return p.submit(ctx, p.queues[stream].name, p.work[stream][slots])
+func (p *player) send(ctx context.Context, number, stream, slots int, at time.Time) error {
+	p.watch.expect(number, &p.queues[stream], slots, at)
+	return p.submit(ctx, p.submitters[stream], number, p.work[stream][slots])
 }
 
 // begin has one batch of each queue done, so that streams, windows and kernels are there.
 func (p *player) begin(ctx context.Context) error {
 	for i := range p.queues {
-		if err := p.send(ctx, i, firstSlots, time.Now()); err != nil {
+		if err := p.newSubmitter(ctx, p.queues[i].name); err != nil {
+			return err
+		}
+		if err := p.send(ctx, p.watch.number(1), i, firstSlots, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -118,17 +122,17 @@ func (p *player) await(ctx context.Context, left int, patience time.Duration) er
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		done, err := p.watch.state()
+		open, err := p.watch.state()
 		if err != nil {
 			return err
 		}
-		if int(p.batches)-done <= left {
+		if open <= left {
 			return nil
 		}
 		select {
 		case <-p.watch.finished:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d batches were not done within %v: %w", int(p.batches)-done, p.batches, patience, ctx.Err())
+			return fmt.Errorf("%d batches were not done within %v: %w", open, patience, ctx.Err())
 		}
 	}
 }
@@ -144,15 +148,19 @@ func (p *player) play(ctx context.Context, batches []Batch, span time.Duration) 
 	reporting, stop := context.WithCancel(ctx)
 	defer stop()
 	go p.report(reporting, p.queues)
-	first := len(p.queues) // batches of begin
+	first := p.watch.number(len(batches))
 	start := time.Now().Add(lead)
 	p.watch.count(start, start.Add(span))
-	for _, b := range batches {
-		at := start.Add(b.At)
-		time.Sleep(time.Until(at))
-		if err := p.send(ctx, b.Stream, b.Slots, at); err != nil {
-			return nil, err
-		}
+	failed := make(chan error, len(p.queues))
+	for stream := range p.queues {
+		go func() { failed <- p.stream(ctx, stream, batches, first, start) }()
+	}
+	var err error
+	for range p.queues {
+		err = errors.Join(err, <-failed)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := p.await(ctx, 0, patience+4*span); err != nil {
 		return nil, err
@@ -160,6 +168,21 @@ func (p *player) play(ctx context.Context, batches []Batch, span time.Duration) 
 	took := time.Since(start)
 	time.Sleep(time.Until(start.Add(span))) // launches count until then
 	return p.cell(first, batches, span, took), nil
+}
+
+// stream submits the batches of one stream at their moments. Their numbers count from first.
+func (p *player) stream(ctx context.Context, stream int, batches []Batch, first int, start time.Time) error {
+	for i, b := range batches {
+		if b.Stream != stream {
+			continue
+		}
+		at := start.Add(b.At)
+		time.Sleep(time.Until(at))
+		if err := p.send(ctx, first+i, stream, b.Slots, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cell sums up what the watch saw.
@@ -217,7 +240,7 @@ func (p *player) capacity(ctx context.Context, batches []Batch, span time.Durati
 	defer stop()
 	go p.report(reporting, p.queues)
 	for i := range closedUnderWay {
-		if err := p.send(ctx, batches[i%len(batches)].Stream, batches[i%len(batches)].Slots, time.Now()); err != nil {
+		if err := p.send(ctx, p.watch.number(1), batches[i%len(batches)].Stream, batches[i%len(batches)].Slots, time.Now()); err != nil {
 			return 0, err
 		}
 	}
@@ -228,7 +251,7 @@ func (p *player) capacity(ctx context.Context, batches []Batch, span time.Durati
 			return 0, err
 		}
 		b := batches[i%len(batches)]
-		if err := p.send(ctx, b.Stream, b.Slots, time.Now()); err != nil {
+		if err := p.send(ctx, p.watch.number(1), b.Stream, b.Slots, time.Now()); err != nil {
 			return 0, err
 		}
 		if took := time.Since(begin); took >= span/capacityParts {

@@ -44,24 +44,31 @@ type setup struct {
 
 // rig is everything that runs in a cell.
 type rig struct {
-	server    *embedded.Server
-	node      *worker.Node
-	publisher *client.Publisher
-	telemeter *natsio.Conn // the publisher's, which also watches launches
-	submitter *natsio.Conn
-	stream    *client.WorkPublisher
-	spin      uint32
-	watch     *watch
-	every     time.Duration // between two reports of the queues' lengths; 0: nobody reports
-	batches   uint64        // submitted in its life
+	server     *embedded.Server
+	node       *worker.Node
+	publisher  *client.Publisher
+	telemeter  *natsio.Conn // the publisher's, which also watches launches
+	submitters []*submitter // by queue, in the order of the load's streams
+	spin       uint32
+	watch      *watch
+	log        *slog.Logger
+	every      time.Duration // between two reports of the queues' lengths; 0: nobody reports
 }
 
-// batchesUnderWay bounds the batches that the work stream has not confirmed.
+// submitter is who has work for one queue: what others submit does not stand in front of it in the process.
+type submitter struct {
+	queue  string
+	conn   *natsio.Conn
+	stream *client.WorkPublisher
+	sent   uint64
+}
+
+// batchesUnderWay bounds the batches of a submitter that the work stream has not confirmed.
 const batchesUnderWay = 256
 
 // startRig starts a server, a worker and its clients. programs is where built kernels are kept.
 func startRig(ctx context.Context, open func() (worker.Device, error), programs string, s setup, log *slog.Logger) (_ *rig, err error) {
-	r := &rig{watch: newWatch(s.rival)}
+	r := &rig{watch: newWatch(s.rival), log: log}
 	if !s.untold {
 		r.every = s.telemetry
 	}
@@ -84,11 +91,24 @@ func startRig(ctx context.Context, open func() (worker.Device, error), programs 
 	if r.publisher, err = client.NewPublisher(r.telemeter, client.PublisherConfig{}); err != nil {
 		return nil, err
 	}
-	if r.submitter, err = natsio.Connect(r.bus("course submitter", log)); err != nil {
-		return nil, err
-	}
-	r.stream = client.NewWorkPublisher(r.submitter, batchesUnderWay)
 	return r, r.listen(ctx)
+}
+
+// newSubmitter connects a submitter, which hears what becomes of its queue's batches.
+func (r *rig) newSubmitter(ctx context.Context, queue string) (err error) {
+	s := &submitter{queue: queue}
+	if s.conn, err = natsio.Connect(r.bus("course submitter of "+queue, r.log)); err != nil {
+		return err
+	}
+	r.submitters = append(r.submitters, s)
+	s.stream = client.NewWorkPublisher(s.conn, batchesUnderWay)
+	if _, err := s.conn.SubscribeDone(workerName, queue, r.watch.onDone); err != nil {
+		return err
+	}
+	if _, err := s.conn.SubscribeRejected(workerName, queue, r.watch.onRejected); err != nil {
+		return err
+	}
+	return s.conn.Flush(ctx)
 }
 
 func (r *rig) bus(name string, log *slog.Logger) natsio.Config {
@@ -136,19 +156,10 @@ func (r *rig) startNode(ctx context.Context, open func() (worker.Device, error),
 
 // listen subscribes to what the figures are made of.
 func (r *rig) listen(ctx context.Context) error {
-	if _, err := r.submitter.SubscribeDone(workerName, "*", r.watch.onDone); err != nil {
-		return err
-	}
-	if _, err := r.submitter.SubscribeRejected(workerName, "*", r.watch.onRejected); err != nil {
-		return err
-	}
 	if _, err := r.telemeter.SubscribeLaunches(workerName, "*", r.watch.onLaunch); err != nil {
 		return err
 	}
 	if _, err := r.telemeter.SubscribeRecommendations(workerName, "*", r.watch.onRecommendation); err != nil {
-		return err
-	}
-	if err := r.submitter.Flush(ctx); err != nil {
 		return err
 	}
 	return r.telemeter.Flush(ctx)
@@ -164,10 +175,11 @@ func (r *rig) close() error {
 	if r.publisher != nil {
 		_ = r.publisher.Close(ctx) // what it still had to say concerns nobody
 	}
-	for _, c := range []*natsio.Conn{r.submitter, r.telemeter} {
-		if c != nil {
-			c.Close()
-		}
+	for _, s := range r.submitters {
+		s.conn.Close()
+	}
+	if r.telemeter != nil {
+		r.telemeter.Close()
 	}
 	if r.node != nil {
 		err = r.node.Close(ctx)
@@ -209,12 +221,12 @@ type queueLoad struct {
 }
 
 // submit stores a batch in the work stream and returns before that has happened.
-func (r *rig) submit(ctx context.Context, queue string, runs []telemetry.Run) error {
-	r.batches++
-	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: batchName(r.batches - 1), Runs: runs}
-	h := telemetry.Header{Incarnation: r.submitter.Incarnation(), Seq: r.batches, SentNs: time.Now().UnixNano()}
-	if err := r.stream.Publish(ctx, workerName, queue, h, &w, r.watch.stored); err != nil {
-		return fmt.Errorf("submit to %s: %w", queue, err)
+func (r *rig) submit(ctx context.Context, s *submitter, number int, runs []telemetry.Run) error {
+	s.sent++
+	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: batchName(number), Runs: runs}
+	h := telemetry.Header{Incarnation: s.conn.Incarnation(), Seq: s.sent, SentNs: time.Now().UnixNano()}
+	if err := s.stream.Publish(ctx, workerName, s.queue, h, &w, r.watch.stored); err != nil {
+		return fmt.Errorf("submit to %s: %w", s.queue, err)
 	}
 	return nil
 }

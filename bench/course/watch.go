@@ -50,14 +50,23 @@ func newWatch(r rival) *watch {
 }
 
 // batchName is the id of a batch on the wire.
-func batchName(number uint64) string { return fmt.Sprintf("c-%d", number) }
+func batchName(number int) string { return fmt.Sprintf("c-%d", number) }
 
-// expect notes a batch before it is submitted. Its number is the order of the calls.
-func (w *watch) expect(load *queueLoad, slots int, at time.Time) {
+// number gives numbers to n batches that will be submitted, and returns the first.
+func (w *watch) number(n int) (first int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first = len(w.batches)
+	w.batches = append(w.batches, make([]sent, n)...)
+	return first
+}
+
+// expect notes a batch before it is submitted.
+func (w *watch) expect(number int, load *queueLoad, slots int, at time.Time) {
 	load.outstanding.Add(int64(slots))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.batches = append(w.batches, sent{load: load, slots: slots, at: at})
+	w.batches[number] = sent{load: load, slots: slots, at: at}
 }
 
 // count has launches and recommendations counted between two moments, and forgets those before.
@@ -74,7 +83,7 @@ func (w *watch) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number, err := strconv.Atoi(d.Batch[min(len("c-"), len(d.Batch)):])
-	if err != nil || number < 0 || number >= len(w.batches) {
+	if err != nil || number < 0 || number >= len(w.batches) || w.batches[number].load == nil {
 		w.fail(fmt.Errorf("batch %s of queue %s is done and was not submitted", d.Batch, queue))
 		return
 	}
@@ -123,11 +132,11 @@ func (w *watch) signal() {
 	}
 }
 
-// state is how many batches were done, and what went wrong.
-func (w *watch) state() (done int, err error) {
+// state is how many batches that have numbers were not done, and what went wrong.
+func (w *watch) state() (left int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.done, w.failed
+	return len(w.batches) - w.done, w.failed
 }
 
 func (w *watch) onLaunch(_, queue string, _ *telemetry.Header, l *telemetry.Launch) {
