@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -122,7 +121,7 @@ func (c *doctorCmd) examineStart(say func(string, ...any)) (fine bool) {
 		return fine
 	}
 	defer claim.Release()
-	if err := writes(store); err != nil {
+	if err := worker.TryDisk(store); err != nil {
 		missing(fmt.Errorf("streams cannot be stored in %s: %w; --store names another directory", store, err))
 		return fine
 	}
@@ -144,17 +143,6 @@ func free(flag, addr string) error {
 		return fmt.Errorf("%s %s: %w; is another ringmaster up?", flag, addr, err)
 	}
 	return l.Close()
-}
-
-// writes tries whether a directory takes a file.
-func writes(dir string) error {
-	f, err := os.CreateTemp(dir, "doctor-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(make([]byte, 64<<10))
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
@@ -353,6 +341,11 @@ func (c *doctorCmd) beside(ctx context.Context, cfg natsio.Config, report *natsi
 		report.Missing = append(report.Missing, fmt.Sprintf("decisions cannot be stored, so a restart forgets them and no other process takes over: %v", err))
 	default:
 		say("  decisions: stored in %s", decided.StreamName(cfg.Subjects))
+	}
+	if err == nil && report.JetStream {
+		if err := conn.TryStore(ctx); err != nil {
+			report.Missing = append(report.Missing, err.Error())
+		}
 	}
 	if conn == nil || c.DecideOnly || c.Shadow {
 		return

@@ -105,3 +105,31 @@ func TestDoctorSaysWhatAServersAccountHasLeft(t *testing.T) {
 	full("one.")
 	expect(false, "missing: the account is full, it stores 99 MiB of 100 MiB", "missing: the account has 3 of 3 streams, and RINGMASTER_DECIDED, RINGMASTER_DONE are to be made")
 }
+
+// A server whose own limit is used up tells nobody how much is left, and doctor writes to it.
+func TestDoctorWritesToAServer(t *testing.T) {
+	s := startConf(t, new(violations), fmt.Sprintf(`jetstream { store_dir: %q, max_file_store: 70MB }`, t.TempDir()))
+	flags := option.NATS{URL: s.ClientURL(), Prefix: telemetry.DefaultPrefix}
+	conn, err := flags.Dial(t.Context(), "test", quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.TryStore(t.Context()); err != nil {
+		t.Errorf("without a bucket: %v", err)
+	}
+	for _, stream := range []jetstream.StreamConfig{{Name: "KV_" + conn.ResultBucket(), Subjects: []string{"$KV.RINGMASTER_TUNER.>"}, MaxMsgsPerSubject: 1, AllowRollup: true}, {Name: "other", Subjects: []string{"other"}}} {
+		if _, err := conn.JetStream().CreateStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, full := range []bool{false, true} {
+		for err = nil; full && err == nil; {
+			_, err = conn.JetStream().Publish(t.Context(), "other", make([]byte, 1<<20-256))
+		}
+		got := ringmaster(t, t.Context(), "", "doctor", "--decide-only", "--nats", s.ClientURL())
+		if missing := strings.Contains(got.stdout, "missing: the server does not store what is written to it"); missing != full || (got.code != 0) != full {
+			t.Errorf("full %v: %+v", full, got)
+		}
+	}
+}

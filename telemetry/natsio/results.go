@@ -322,3 +322,24 @@ func (r *Results) lost() {
 func validResultKey(s string) bool {
 	return s != "" && len(s) <= 128 && strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyz-_") == ""
 }
+
+// TryStore stores something in the bucket and removes it: how much its disk and its own limit have left, a server tells
+// nobody. It returns nil where there is no bucket yet, and where this user may not write to it.
+func (c *Conn) TryStore(ctx context.Context) error {
+	ctx, cancel := c.Permitted(ctx)
+	defer cancel()
+	bucket, err := c.js.KeyValue(ctx, c.ResultBucket())
+	if err == nil {
+		const key = "doctor" // no result: it has no device
+		if _, err = bucket.Put(ctx, key, make([]byte, MaxResultBytes)); err == nil {
+			err = bucket.Purge(ctx, key)
+		}
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(context.Cause(ctx), ErrNotPermitted) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the server does not store what is written to it: %w; its disk or its max_file_store may be full: its log says why, and `nats server report jetstream` how much it has", err)
+	}
+	return nil
+}

@@ -119,3 +119,14 @@ func DiskSpace(dir string) (free, all uint64, err error) {
 	}
 	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil
 }
+
+// TryDisk tries whether a directory takes a file.
+func TryDisk(dir string) error {
+	f, err := os.CreateTemp(dir, "doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, 64<<10))
+	return errors.Join(err, f.Sync(), f.Close())
+}
