@@ -129,6 +129,7 @@ var table = []row{
 	{"$JS.API.CONSUMER.DELETE.KV_STORE_TUNER.>", worker | operator, nobody, "the end of following"},
 	{"$JS.FC.KV_STORE_TUNER.>", worker | operator, nobody, "flow control"},
 	{"$KV.STORE_TUNER.>", worker, nobody, "results"},
+	{"$KV.STORE_TUNER.doctor", operator, nobody, "what doctor writes to try the server, and removes"},
 	{"$JS.API.STREAM.INFO.OBJ_STORE_GRAPHS", worker | submitter | operator, nobody, "the bucket of graph files"},
 	{"$JS.API.STREAM.CREATE.OBJ_STORE_GRAPHS", submitter | operator, nobody, "the bucket of graph files"},
 	{"$O.STORE_GRAPHS.>", worker | submitter, nobody, "graph files, and their removal"},
