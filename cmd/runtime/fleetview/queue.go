@@ -48,6 +48,9 @@ type queue struct {
 	// What publishers, submitters and workers say.
 	records, decisions, launches, failures, slots, batches, refusals rate
 
+	busyNs rate // of the device
+	timed  bool // its launches tell device times
+
 	answer, done  spread // from a record to its recommendation; from a batch to its done record
 	publisher     uint64 // its incarnation
 	reported      time.Time
@@ -144,6 +147,10 @@ func (q *queue) launched(now time.Time, l *telemetry.Launch) {
 		return
 	}
 	q.slots.add(now, l.Executed)
+	if l.TimeSource != telemetry.TimeNone {
+		q.timed = true
+		q.busyNs.add(now, l.ElapsedNs)
+	}
 	if l.Executed > 0 {
 		q.progress = now
 	}

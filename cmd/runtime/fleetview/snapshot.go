@@ -47,7 +47,8 @@ type Queue struct {
 	Answer99 Figure `json:"answer_p99_s"`
 	Done50   Figure `json:"done_p50_s"` // from a batch's submission to its done record's arrival here
 	Done99   Figure `json:"done_p99_s"`
-	Band     string `json:"band"` // a letter for each ten seconds, the newest last
+	Device   Figure `json:"device_share"` // of its time that this queue's launches had the device
+	Band     string `json:"band"`         // a letter for each ten seconds, the newest last
 }
 
 // Worker is the row of a worker.
@@ -62,7 +63,8 @@ type Worker struct {
 	Launches  Figure `json:"launches_per_second"`
 	Failures  Figure `json:"failed_launches_per_second"`
 	Slots     Figure `json:"slots_per_second"`
-	Busy      Figure `json:"device_share"` // of its time that launches had the device
+	Busy      Figure `json:"device_share"`   // of its time that launches had the device
+	Ring      *Ring  `json:"ring,omitempty"` // as its process says
 	DecidedBy string `json:"decided_by,omitempty"`
 }
 
@@ -147,6 +149,7 @@ func (v *View) row(now time.Time, q *queue) Queue {
 	}
 	if q.launches.total > 0 { // else nobody here hears its launches
 		row.Launches, row.Slots = q.launches.perSecond(now, v.began), q.slots.perSecond(now, v.began)
+		row.Device = deviceShare(now, v.began, &q.busyNs, q.timed)
 		if row.Slots.Known && row.Slots.Value > 0 || row.Length == 0 {
 			row.Wait = known(float64(row.Length) / max(row.Slots.Value, 1))
 		}
@@ -162,16 +165,29 @@ func (v *View) workerRow(now time.Time, w *worker) Worker {
 	if !w.announced.IsZero() {
 		row.Age = known(now.Sub(w.announced).Seconds())
 	}
-	if w.timed {
-		row.Busy = w.busyNs.perSecond(now, v.began)
-		row.Busy.Value = min(row.Busy.Value/1e9, 1)
-	}
+	row.Busy = deviceShare(now, v.began, &w.busyNs, w.timed)
 	for _, r := range v.runtimes {
-		if r.Worker == w.name && r.Status.Fleet.Owner != "" {
+		if r.Worker != w.name {
+			continue
+		}
+		if r.Status.Fleet.Owner != "" {
 			row.DecidedBy = word(r.Status.Fleet.Owner)
+		}
+		if r.Status.Ring != nil {
+			row.Ring = r.Status.Ring
 		}
 	}
 	return row
+}
+
+// deviceShare is the part of a device's time that launches had; unknown unless they tell device times.
+func deviceShare(now, began time.Time, busyNs *rate, timed bool) Figure {
+	if !timed {
+		return Figure{}
+	}
+	share := busyNs.perSecond(now, began)
+	share.Value = min(share.Value/1e9, 1)
+	return share
 }
 
 func (r *runtime) row(now time.Time) Runtime {

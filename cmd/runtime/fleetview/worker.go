@@ -104,15 +104,26 @@ type RuntimeStatus struct {
 	Deciders []struct {
 		Process string `json:"process"`
 	} `json:"deciders"`
+	Ring       *Ring `json:"ring"` // nil without a device
 	Connection struct {
 		SlowConsumers uint64 `json:"slow_consumers"`
 	} `json:"connection"`
+}
+
+// Ring is how full the ring of a device is.
+type Ring struct {
+	Pages    int `json:"pages"`
+	Free     int `json:"pages_free"`
+	InFlight int `json:"launches_in_flight"`
 }
 
 // ParseStatus reads a status.
 func ParseStatus(answer []byte) (s RuntimeStatus, err error) {
 	if err := json.Unmarshal(answer, &s); err != nil {
 		return RuntimeStatus{}, fmt.Errorf("status of a runtime: %w", err)
+	}
+	if r := s.Ring; r != nil && (r.Free < 0 || r.Pages < r.Free || r.InFlight < 0) {
+		s.Ring = nil // it says nothing
 	}
 	return s, nil
 }

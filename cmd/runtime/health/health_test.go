@@ -15,7 +15,8 @@ var now = time.Date(2026, 11, 23, 3, 0, 14, 0, time.UTC)
 
 // well is a node of which nothing is wrong, although it has some trouble that passes.
 func well() worker.Reading {
-	r := worker.Reading{At: now, Worker: "gpu0", BeatAt: now.Add(-time.Second), Ring: &worker.RingUse{Pages: 8}}
+	r := worker.Reading{At: now, Worker: "gpu0", BeatAt: now.Add(-time.Second)}
+	r.Ring = &worker.RingUse{Pages: 8}
 	r.Connection.State = "connected"
 	r.Fleet.Role, r.Fleet.Owner = worker.RoleExecuteOnly, "decider"
 	r.Fleet.Stored = &decided.Stats{}

@@ -23,7 +23,8 @@ var started = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 
 // busy is a reading of a worker with so many queues, each of which has done more than the one before.
 func busy(queues int) worker.Reading {
-	r := worker.Reading{At: started, Worker: "gpu0", Device: "a GPU", BeatAt: started, Ring: &worker.RingUse{Pages: 64, FreePages: 16, InFlight: 2}}
+	r := worker.Reading{At: started, Worker: "gpu0", Device: "a GPU", BeatAt: started}
+	r.Ring = &worker.RingUse{Pages: 64, FreePages: 16, InFlight: 2}
 	r.Work = &natsio.WorkStats{Delivered: 9, Done: 5, Refused: 4, GivenUp: 1, Crowded: 1, Stored: 7, Pending: 3}
 	r.Connection.State = "connected"
 	r.RefusedByReason = map[string]uint64{"wrong_type": 3, "rate_limited": 4}

@@ -22,6 +22,15 @@ var functions = template.FuncMap{
 	"seconds": func(s float64) string { return fleetview.Ago(time.Duration(s * float64(time.Second))) },
 	"wrong":   func(s fleetview.State) bool { return s.Wrong() },
 	"strip":   strip,
+	"bar":     func(share fleetview.Figure) template.HTML { return bar(share.Value) },
+	"full":    func(r *fleetview.Ring) template.HTML { return bar(float64(r.Pages-r.Free) / float64(max(r.Pages, 1))) },
+	"used":    func(r *fleetview.Ring) string { return text.Grouped(r.Pages - r.Free) },
+}
+
+// bar is a part of a whole.
+func bar(share float64) template.HTML {
+	spans := []chart.Span{{From: 1, To: 1 - share, Colour: 1}, {From: 1 - share, To: 0, Colour: 0}}
+	return template.HTML(chart.Strip(spans, 1, 120, 12)) // numbers alone
 }
 
 // fleet is the first page.
@@ -34,13 +43,17 @@ type fleet struct {
 // newFleet has what is wrong first.
 func newFleet(s fleetview.Snapshot) *fleet {
 	f := &fleet{Snapshot: s, Newest: newest(s.Events, func(*fleetview.Event) bool { return true })}
-	slices.SortStableFunc(f.Queues, func(a, b fleetview.Queue) int { return cmp.Compare(b.State, a.State) })
+	wrongFirst(f.Queues)
 	for i := range f.Queues {
 		if f.Queues[i].State.Wrong() {
 			f.Wrong++
 		}
 	}
 	return f
+}
+
+func wrongFirst(queues []fleetview.Queue) {
+	slices.SortStableFunc(queues, func(a, b fleetview.Queue) int { return cmp.Compare(b.State, a.State) })
 }
 
 // mostEvents is how many events a page has.
@@ -60,8 +73,12 @@ type worker struct {
 	fleetview.Worker
 	At     time.Time
 	All    []fleetview.Queue
+	Users  []fleetview.Queue // of the device, who has most of its time first
 	Newest []fleetview.Event
 }
+
+// mostUsers is how many queues a worker's page has by the device's time.
+const mostUsers = 20
 
 func newWorker(s fleetview.Snapshot, name string) (*worker, bool) {
 	i := slices.IndexFunc(s.Workers, func(w fleetview.Worker) bool { return w.Name == name })
@@ -78,6 +95,14 @@ func newWorker(s fleetview.Snapshot, name string) (*worker, bool) {
 	if i >= 0 {
 		w.Worker = s.Workers[i]
 	}
+	for i := range w.All {
+		if share := w.All[i].Device; share.Known && share.Value > 0 {
+			w.Users = append(w.Users, w.All[i])
+		}
+	}
+	wrongFirst(w.All)
+	slices.SortStableFunc(w.Users, func(a, b fleetview.Queue) int { return cmp.Compare(b.Device.Value, a.Device.Value) })
+	w.Users = w.Users[:min(len(w.Users), mostUsers)]
 	w.Newest = newest(s.Events, func(e *fleetview.Event) bool {
 		return e.Name == name || len(e.Name) > len(name) && e.Name[:len(name)+1] == name+"."
 	})

@@ -33,7 +33,7 @@ type Config struct {
 }
 
 const (
-	lookEvery   = time.Second
+	lookEvery   = 500 * time.Millisecond
 	mostStreams = 32 // browsers that are told of what changes; more have to reload
 	askFor      = 5 * time.Second
 	writeFor    = 10 * time.Second // one event
@@ -108,7 +108,7 @@ func (h *Handler) whole(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events sends what a page shows, anew each second.
+// events sends what a page shows, anew every half second.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.streams <- struct{}{}:

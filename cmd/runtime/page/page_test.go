@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 // bus is a source of two queues, one of which nobody decides for any more.
 type bus struct {
+	mu   sync.Mutex
 	view *fleetview.View
 	now  time.Time
 }
@@ -26,7 +28,7 @@ const evil = `<script>alert(1)</script>"><a href=x onclick=y>`
 
 func newBus() *bus {
 	began := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
-	b := &bus{fleetview.New(began, fleetview.Limits{}), began.Add(100 * time.Second)}
+	b := &bus{view: fleetview.New(began, fleetview.Limits{}), now: began.Add(100 * time.Second)}
 	decide := func(at time.Duration, number uint64, mode string) {
 		b.view.Recommendation(began.Add(at), "gpu0", "jobs", &telemetry.Header{Incarnation: 7}, &telemetry.Recommendation{
 			Decision: number, ValidForMs: 60_000, QueueLen: 300, Topology: "none", ExecutionMode: mode, LaunchMode: "wave", WorkgroupSizeX: 256, Groups: 12,
@@ -37,16 +39,34 @@ func newBus() *bus {
 	decide(60*time.Second, 5, "jit")
 	b.view.Recommendation(began, "gpu0", "dead", &telemetry.Header{Incarnation: 7}, &telemetry.Recommendation{Decision: 1, ValidForMs: 3000, Error: evil})
 	b.view.Worker(b.now, "gpu0", &telemetry.Worker{Renderer: evil})
+	for i := range 6 { // the device is busy for 300 of 1,000 ms
+		b.view.Telemetry(b.now.Add(time.Duration(i-6)*time.Second), "gpu0", "jobs", &telemetry.Record{
+			Header: telemetry.Header{Kind: telemetry.KindLaunch}, Launch: telemetry.Launch{Executed: 500, ElapsedNs: 300e6, TimeSource: telemetry.TimeQuery, Kernel: "k"}})
+	}
+	status, err := fleetview.ParseStatus([]byte(`{"ring":{"pages":1024,"pages_free":768,"launches_in_flight":2}}`))
+	if err != nil {
+		panic(err)
+	}
+	b.view.Runtime(b.now, fleetview.RuntimeSaid{ID: "1", Worker: "gpu0", Status: status})
 	b.view.Look(b.now)
 	return b
 }
 
-func (b *bus) Look() fleetview.Snapshot { return b.view.Look(b.now) }
+func (b *bus) Look() fleetview.Snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.view.Look(b.now)
+}
+
 func (b *bus) Detail(worker, queue string) (fleetview.Detail, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return b.view.Detail(b.now, worker, queue)
 }
 
-func serve(t *testing.T) *httptest.Server {
+func serve(t *testing.T) *httptest.Server { return serveOf(t, newBus()) }
+
+func serveOf(t *testing.T, source Source) *httptest.Server {
 	t.Helper()
 	explained := func(_ context.Context, worker, queue string, decision uint64) (explain.Explanation, error) {
 		if queue != "jobs" {
@@ -58,10 +78,22 @@ func serve(t *testing.T) *httptest.Server {
 		return explain.Explanation{Worker: worker, Queue: queue, Number: decision, State: "ok", Why: evil, Next: "nothing: the plan follows the load",
 			Reasons: []fleetview.Reason{{Says: evil, Flips: "1,096 slots more"}}, Evidence: []explain.Evidence{{What: "waiting", Value: "300 slots", Source: evil}}}, nil
 	}
-	h := New(Config{Source: newBus(), Explain: explained, Bus: "nats://host:4222", Log: slog.New(slog.DiscardHandler)})
+	h := New(Config{Source: source, Explain: explained, Bus: "nats://host:4222", Log: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(h)
-	t.Cleanup(func() { h.Close(); s.Close() })
+	t.Cleanup(func() { closed(t, s) })
 	return s
+}
+
+// closed ends a server as its process does.
+func closed(t *testing.T, s *httptest.Server) {
+	t.Helper()
+	h := s.Config.Handler.(*Handler)
+	select {
+	case <-h.closed:
+	default:
+		h.Close()
+	}
+	s.Close()
 }
 
 func get(t *testing.T, s *httptest.Server, path string, wantCode int, want ...string) string {
@@ -92,7 +124,7 @@ func TestThePagesSayWhatIsWrongFirst(t *testing.T) {
 	if strings.Index(text, "gpu0.dead") > strings.Index(text, "gpu0.jobs") {
 		t.Error("what is wrong is not first")
 	}
-	get(t, s, "/worker/gpu0", 200, "gpu0.jobs", "busy for", "EXPIRED")
+	get(t, s, "/worker/gpu0", 200, "gpu0.jobs", "busy for 30 %", "EXPIRED", "256 of 1,024 pages hold slots, 2 launches under way", "device time by queue")
 	get(t, s, "/queue/gpu0/jobs", 200, "decision 5,", "nothing: the plan follows the load", "1,096 slots more", "interpreter 256×12", "decision=4", "<svg")
 	get(t, s, "/queue/gpu0/jobs?decision=4", 200, "decision 4,")
 	get(t, s, "/queue/gpu0/dead", 200, "no explanation: decision is not kept")

@@ -21,18 +21,9 @@ type Reading struct {
 	Queues  []actors.QueueStatus
 	Waiting map[string]uint64  // batches of the worker in the stream by queue, at the last look; not to be changed
 	Streams []natsio.StreamUse // of some seconds ago at most
-	Ring    *RingUse           // nil without a device
 	Limits  policy.Limits      // of the device; zero without one
 	Memory  uint64             // budget of the device's memory in bytes, 0 for none
 	BeatAt  time.Time          // when the actors' clock ticked last
-}
-
-// RingUse is how full the ring is.
-type RingUse struct {
-	Pages, FreePages int
-	InFlight         int       // launches
-	Building         int       // kernels that are asked for and not built yet
-	Lost             time.Time // since when the device is lost; zero: it is there
 }
 
 // Reading is what can be read of the node now.
@@ -49,11 +40,6 @@ func (n *Node) Reading() Reading {
 	}
 	r.Device, r.Software, r.Waiting = n.DeviceName(), n.device.Info().Software, n.work[0].Stored()
 	r.Limits, r.Memory = n.limits, n.budget
-	books := n.engine.ring.Stats()
-	r.Ring = &RingUse{Pages: books.Pages, FreePages: books.FreePages, InFlight: books.InFlight, Building: books.Building}
-	if lost := n.engine.keeper.lostAt.Load(); lost != nil {
-		r.Ring.Lost = *lost
-	}
 	return r
 }
 

@@ -29,7 +29,27 @@ type Status struct {
 	Decisions  *decisions.Stats            `json:"decision_log,omitempty"` // where there is one
 	Connection Connection                  `json:"connection"`
 	Fleet      Fleet                       `json:"fleet"`
-	Deciders   []Decider                   `json:"deciders"` // this process's claim, then those of others
+	Ring       *RingUse                    `json:"ring,omitempty"` // with a device
+	Deciders   []Decider                   `json:"deciders"`       // this process's claim, then those of others
+}
+
+// RingUse is how full the ring is.
+type RingUse struct {
+	Pages     int       `json:"pages"`
+	FreePages int       `json:"pages_free"`
+	InFlight  int       `json:"launches_in_flight"`
+	Building  int       `json:"kernels_building"`    // asked for and not built yet
+	Lost      time.Time `json:"lost_since,omitzero"` // since when the device is lost; zero: it is there
+}
+
+// ringUse is how full the ring is now.
+func (e *Engine) ringUse() *RingUse {
+	books := e.ring.Stats()
+	use := &RingUse{Pages: books.Pages, FreePages: books.FreePages, InFlight: books.InFlight, Building: books.Building}
+	if lost := e.keeper.lostAt.Load(); lost != nil {
+		use.Lost = *lost
+	}
+	return use
 }
 
 // Decider is what a process claims, with its incarnation in the form in which people meet it: 16 hexadecimal digits, which
@@ -97,6 +117,9 @@ func (n *Node) Status() Status {
 	}
 	if c.LastError != nil {
 		s.Connection.LastError = c.LastError.Error()
+	}
+	if n.engine != nil {
+		s.Ring = n.engine.ringUse()
 	}
 	if n.decisions != nil {
 		logged := n.decisions.Stats()
