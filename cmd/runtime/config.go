@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"ringmaster/cmd/runtime/config"
 	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/policyfile"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/usage"
@@ -208,7 +210,7 @@ func settingsOf(path string, parser *kong.Kong) (all []worker.Setting, threshold
 
 // changed are the thresholds in which a configuration differs from the standard one, by their names in a file.
 func changed(cfg, from *policy.Config) (names []string, value map[string][2]string) {
-	was, is := flatten(from), flatten(cfg)
+	was, is := policyfile.Flatten(from), policyfile.Flatten(cfg)
 	value = make(map[string][2]string)
 	for name := range maps.Keys(is) {
 		if was[name] != is[name] {
@@ -226,31 +228,6 @@ func thresholdsOf(cfg *policy.Config, from string) (all []worker.Setting) {
 		all = append(all, worker.Setting{Name: name, Value: values[name][1], From: from})
 	}
 	return all
-}
-
-// flatten are the fields of a configuration by their names, those of tables with a dot.
-func flatten(cfg *policy.Config) map[string]string {
-	data, err := json.Marshal(cfg)
-	var tree map[string]any
-	if err == nil {
-		err = json.Unmarshal(data, &tree)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("bug: %v", err)) // of numbers and booleans only
-	}
-	out := make(map[string]string)
-	var walk func(prefix string, of map[string]any)
-	walk = func(prefix string, of map[string]any) {
-		for name, v := range of {
-			if sub, is := v.(map[string]any); is {
-				walk(prefix+name+".", sub)
-				continue
-			}
-			out[prefix+name] = fmt.Sprint(v)
-		}
-	}
-	walk("policy.", tree)
-	return out
 }
 
 type configCheckCmd struct {
@@ -328,7 +305,11 @@ func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error 
 type configSampleCmd struct{}
 
 func (configSampleCmd) Run(ctx *kong.Context, std terminal.Stdio) error {
-	return usage.Settings(std.Out, runFlags(ctx.Model), option.HostName())
+	if err := usage.Settings(std.Out, runFlags(ctx.Model), option.HostName()); err != nil {
+		return err
+	}
+	_, err := io.WriteString(std.Out, policyfile.Sample())
+	return err
 }
 
 type configDiffCmd struct {
@@ -347,7 +328,7 @@ func (c *configDiffCmd) Run(std terminal.Stdio, _ *slog.Logger) error {
 			standard := policy.Standard()
 			thresholds = &standard
 		}
-		values[i] = flatten(thresholds)
+		values[i] = policyfile.Flatten(thresholds)
 		for _, s := range rows {
 			values[i][s.Name] = s.Value
 		}

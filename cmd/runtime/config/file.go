@@ -10,6 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"ringmaster/cmd/runtime/policyfile"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/policy"
 )
 
@@ -77,7 +78,7 @@ func (f *File) set(p *unstable.Parser, key string, at place, e *unstable.Node, k
 	case strings.HasPrefix(key+".", policyTable+"."):
 		return fmt.Errorf("%s: %s is a table: write [%[2]s], and base = \"standard\" or \"reference\" in it", at, policyTable)
 	case !slices.Contains(known, key):
-		return fmt.Errorf("%s: there is no setting %.60q%s", at, key, near(key, known))
+		return fmt.Errorf("%s: there is no setting %.60q%s", at, key, text.Near(strings.ReplaceAll(strings.ToLower(key), "_", "-"), known, "`ringmaster config sample` lists them"))
 	}
 	v, err := valueOf(e.Value())
 	if err != nil {
@@ -135,15 +136,4 @@ func valueOf(n *unstable.Node) (any, error) {
 		return list, nil
 	}
 	return nil, fmt.Errorf("want a text in quotes, a number, true or false, or a list of texts")
-}
-
-// near names a setting that somebody may have meant.
-func near(key string, known []string) string {
-	word := strings.ReplaceAll(strings.ToLower(key), "_", "-")
-	for _, k := range known {
-		if k == word || len(word) > 3 && (strings.HasPrefix(k, word) || strings.HasPrefix(word, k)) {
-			return fmt.Sprintf("; %s is one", k)
-		}
-	}
-	return "; `ringmaster config show` lists them"
 }

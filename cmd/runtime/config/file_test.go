@@ -39,7 +39,9 @@ func TestAFileSetsWhatItNames(t *testing.T) {
 func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"\n  rat = 5":                       `line 2, column 3: there is no setting "rat"`,
-		"share_device = true":               "; share-device is one",
+		"share_device = true":               "; did you mean share-device?",
+		"drian = '3s'":                      "; did you mean drain?",
+		"zzz = 3":                           "; `ringmaster config sample` lists them",
 		"rate = 3\nrate = 4":                "line 2",
 		"rate = ":                           "line 1, column",
 		"rate = 2026-01-01":                 "line 1, column 1: rate: want a text",

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/policy"
 )
 
@@ -106,7 +108,9 @@ func Placed(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		line, column := unknown.Errors[0].Position()
-		return fmt.Errorf("line %d, column %d: there is no key %.60q", line, column, strings.Join(unknown.Errors[0].Key(), "."))
+		key, standard := strings.Join(unknown.Errors[0].Key(), "."), policy.Standard()
+		known := slices.Sorted(maps.Keys(Flatten(&standard)))
+		return fmt.Errorf("line %d, column %d: there is no key %.60q%s", line, column, key, text.Near(key, known, "`ringmaster config sample` lists them"))
 	}
 	var wrong *toml.DecodeError
 	if errors.As(err, &wrong) {
@@ -114,4 +118,41 @@ func Placed(err error) error {
 		return fmt.Errorf("line %d, column %d: %w", line, column, err)
 	}
 	return err
+}
+
+// Flatten are the fields of a configuration by their names in a file, policy.dwell and policy.sizing.batch_depth.
+func Flatten(cfg *policy.Config) map[string]string {
+	data, err := toml.Marshal(cfg)
+	var tree map[string]any
+	if err == nil {
+		err = toml.Unmarshal(data, &tree)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("bug: %v", err)) // of numbers and booleans only
+	}
+	out := make(map[string]string)
+	var walk func(prefix string, of map[string]any)
+	walk = func(prefix string, of map[string]any) {
+		for name, v := range of {
+			if sub, is := v.(map[string]any); is {
+				walk(prefix+name+".", sub)
+				continue
+			}
+			out[prefix+name] = fmt.Sprint(v)
+		}
+	}
+	walk("policy.", tree)
+	return out
+}
+
+// Sample is the table of a file, all of it as a comment, with every threshold of the standard policy.
+func Sample() string {
+	data, err := toml.Marshal(map[string]policy.Config{"policy": policy.Standard()})
+	if err != nil {
+		panic(fmt.Sprintf("bug: %v", err)) // of numbers and booleans only
+	}
+	table, rest, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+	lines := append([]string{table, `base = "standard"`}, strings.Split(rest, "\n")...)
+	return "\n# == Thresholds of the policy, as it is without a file. A file needs the name of the table, and what differs ==\n\n#" +
+		strings.Join(lines, "\n#") + "\n"
 }

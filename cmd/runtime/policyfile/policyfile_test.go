@@ -24,8 +24,8 @@ func TestFileChangesWhatItNames(t *testing.T) {
 
 func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"[policy]\n\njit_queue_len = 3":            `line 3, column 1: there is no key "policy.jit_queue_len"`,
-		"[policy.sizing]\nturn_ms = 3":             `line 2, column 1: there is no key "policy.sizing.turn_ms"`,
+		"[policy]\n\njit_queue_len = 3":            `line 3, column 1: there is no key "policy.jit_queue_len"; did you mean policy.jit_queue_len_hysteresis or policy.jit_queue_len_threshold?`,
+		"[policy.sizing]\nturn_ms = 3":             `line 2, column 1: there is no key "policy.sizing.turn_ms"; did you mean policy.sizing.turn_us?`,
 		"[policy]\ndwell = \"8\"":                  "line 2, column 9",
 		"[policy]\nsparse_frontier_bps = 70000":    "70000",
 		"[policy]\nsparse_frontier_bps = -1":       "-1",
@@ -77,4 +77,33 @@ func FuzzParse(f *testing.F) {
 			t.Error("a configuration that is not valid")
 		}
 	})
+}
+
+// The sample sets nothing; with the comments taken away it has every threshold as the standard policy does.
+func TestTheSampleHasEveryThreshold(t *testing.T) {
+	sample := Sample()
+	if got, err := Parse([]byte(sample)); err != nil || got != policy.Standard() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, table, _ := strings.Cut(sample, "#[policy]")
+	if got, err := Parse([]byte(strings.ReplaceAll("[policy]"+table, "\n#", "\n"))); err != nil || got != policy.Standard() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	standard := policy.Standard()
+	for name, value := range Flatten(&standard) {
+		if line := "\n#" + name[strings.LastIndex(name, ".")+1:] + " = " + value + "\n"; !strings.Contains(sample, line) {
+			t.Errorf("no line %q", line)
+		}
+	}
+}
+
+// A threshold that is turned off differs as one that is turned on does.
+func TestFieldsThatAreZeroHaveANameToo(t *testing.T) {
+	standard := policy.Standard()
+	off := standard
+	off.Steady, off.AuditLaunches = false, 0
+	fields, usual := Flatten(&off), Flatten(&standard)
+	if fields["policy.steady"] != "false" || fields["policy.audit_launches"] != "0" || len(fields) != len(usual) {
+		t.Errorf("%v", fields)
+	}
 }
