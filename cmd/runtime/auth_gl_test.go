@@ -21,7 +21,7 @@ import (
 func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 	requireGL(t)
 	g := guard(t, asPrinted, "--queue", "q")
-	s := g.serve(t, "worker-w1", "--done-stream", "always")
+	s := g.serve(t, "worker-w1", "--done-stream", "always", "--config-key", "fleet")
 	dir := t.TempDir()
 	words, edges := filepath.Join(dir, "words"), filepath.Join(dir, "edges")
 	for file, text := range map[string]string{words: "1 2 3 4\n", edges: "0 1\n1 2\n"} {
@@ -72,6 +72,14 @@ func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 	}
 	if got := g.do(t, "operator", "", "doctor", "--running", "--worker", "w1"); got.code != 0 {
 		t.Errorf("doctor --running: exit code %d, %s%s", got.code, got.stdout, got.err)
+	}
+	if got := g.do(t, "operator", "rate = 30000\n", "config", "put", "fleet", "-"); got.code != 0 {
+		t.Errorf("config put: exit code %d, %s", got.code, got.err)
+	}
+	for _, command := range []string{"config get fleet", "config get fleet --revision 1", "config history fleet"} {
+		if got := g.do(t, "operator", "", strings.Fields(command)...); got.code != 0 || !strings.Contains(got.stdout, "rate") {
+			t.Errorf("%s: exit code %d, %s%s", command, got.code, got.stdout, got.err)
+		}
 	}
 	for _, user := range []string{"worker-w1", "operator"} {
 		if got := g.do(t, user, "", "doctor", "--decide-only"); got.code != 0 {

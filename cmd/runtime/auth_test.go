@@ -193,6 +193,12 @@ func TestAuthCheckDoesNothingWhereEverythingIsAllowed(t *testing.T) {
 	if err == nil {
 		_, err = bucket.Put(ctx, "device.key", []byte("kept"))
 	}
+	if err == nil {
+		bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "RINGMASTER_CONFIG"})
+	}
+	if err == nil {
+		_, err = bucket.Put(ctx, "fleet", []byte("kept"))
+	}
 	var files jetstream.ObjectStore
 	if err == nil {
 		files, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: "RINGMASTER_GRAPHS"})

@@ -17,6 +17,7 @@ import (
 	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/plugin"
+	"ringmaster/cmd/runtime/sharedconfig"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/usage"
@@ -27,7 +28,7 @@ import (
 
 // cli is the command line: global flags and one field a command.
 type cli struct {
-	LogLevel  string `group:"Log and settings:" enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Lowest level that is logged: debug, info, warn or error. auto is info for run and warn for all others."`
+	LogLevel  string `group:"Log and settings:" enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" shared:"" help:"Lowest level that is logged: debug, info, warn or error. auto is info for run and warn for all others."`
 	LogFormat string `group:"Log and settings:" enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
 	Config    string `group:"Log and settings:" placeholder:"FILE" env:"RINGMASTER_CONFIG" help:"File of settings, as ringmaster config show lists them (default: config.toml under the user's configuration, or /etc/ringmaster/config.toml, if one is there)."`
 
@@ -52,7 +53,7 @@ type cli struct {
 	Opcodes  opcodesCmd `cmd:"" group:"On this machine:" help:"Check your own opcodes, or list what their bodies may use."`
 	Kernel   kernelCmd  `cmd:"" group:"On this machine:" help:"List the kernels, or print the source of one."`
 	Doctor   doctorCmd  `cmd:"" group:"Check and configure:" help:"Try every way to a GL context and to NATS, and say what is missing."`
-	Settings configCmd  `cmd:"" group:"Check and configure:" name:"config" help:"Check and show the file of settings, or compare two."`
+	Settings configCmd  `cmd:"" group:"Check and configure:" name:"config" help:"Check and show the file of settings, compare two, or store one for all processes."`
 	Auth     authCmd    `cmd:"" group:"Check and configure:" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
 	Version  versionCmd `cmd:"" group:"Check and configure:" help:"Print version and build information."`
 
@@ -109,26 +110,34 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 		return exited // --help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(std.Err, "ringmaster: %s\n%s\n", file.placed(usageOf(err, args)), whereHelpIs(err))
+		fmt.Fprintf(std.Err, "ringmaster: %s\n%s\n", file.Placed(usageOf(err, args)), whereHelpIs(err))
 		return 2
 	}
-	level := c.LogLevel
+	read := &line{all: &c, parsed: parsed, from: file}
+	var leftOut error
+	if parsed.Command() == "run" && c.Run.ConfigKey != "" {
+		read, leftOut = withCopy(args, read)
+	}
+	return read.run(ctx, args, std, leftOut)
+}
+
+// run runs the command and returns the exit code. leftOut is why the copy of shared settings is not among its settings.
+func (l *line) run(ctx context.Context, args []string, std terminal.Stdio, leftOut error) int {
+	level := l.all.LogLevel
 	if level == "auto" {
 		level = "warn"
-		if parsed.Command() == "run" {
+		if l.parsed.Command() == "run" {
 			level = "info"
 		}
 	}
-	log := newLogger(text.PlainWriter{To: std.Err}, level, c.LogFormat)
-	c.Run.args, c.Run.given = args, given(parsed)
-	if path != "" {
-		c.Run.given = append(c.Run.given, slog.String("config", path))
+	log := newLogger(text.PlainWriter{To: std.Err}, level, l.all.LogFormat)
+	if leftOut != nil {
+		log.Error("the copy of the shared settings is wrong, and left out", "error", leftOut)
 	}
-	c.Run.settings = inUse(parsed, file)
-	c.Run.thresholds(file, parsed, log)
-	parsed.BindTo(ctx, (*context.Context)(nil))
-	parsed.Bind(&c)
-	err = parsed.Run(std, log)
+	l.begins(args, log)
+	l.parsed.BindTo(ctx, (*context.Context)(nil))
+	l.parsed.Bind(l.all, sharedconfig.Check(checkShared))
+	err := l.parsed.Run(std, log)
 	var exit terminal.ExitCode
 	switch {
 	case err == nil:
@@ -140,7 +149,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	if errors.Is(err, natsio.ErrLogin) || errors.Is(err, natsio.ErrNotPermitted) {
 		code = exitRefused
 	}
-	if c.LogFormat == "json" {
+	if l.all.LogFormat == "json" {
 		log.Error("failed", "error", err.Error()+adviceOn(err), "exit_code", code)
 		return code
 	}

@@ -17,6 +17,7 @@ import (
 	"ringmaster/cmd/runtime/config"
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/policyfile"
+	"ringmaster/cmd/runtime/sharedconfig"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/usage"
@@ -30,13 +31,14 @@ type configCmd struct {
 	Show   configShowCmd   `cmd:"" help:"Print every setting of run, its value, and where that comes from: a flag's default, the file, or the environment."`
 	Sample configSampleCmd `cmd:"" help:"Print a file of settings with every setting as a comment: what it means, and its default."`
 	Diff   configDiffCmd   `cmd:"" help:"Print the settings and thresholds in which two files differ. The exit code is 1 if there are any."`
+
+	Put     sharedconfig.PutCmd     `cmd:"" help:"Store a file of settings on the NATS server, for every run --config-key KEY: it is checked first."`
+	Get     sharedconfig.GetCmd     `cmd:"" help:"Print the file of settings that is stored under a key, or an older one."`
+	History sharedconfig.HistoryCmd `cmd:"" help:"List what was stored under a key, the newest first, and which settings changed."`
 }
 
-// settings is the file of settings that a command line uses.
-type settings struct {
-	path string // "" for none
-	file *config.File
-}
+// settings are where a command line's flags have their values from that neither it nor the environment gives.
+type settings struct{ config.Sources }
 
 // everywhere are the settings that other commands than run and doctor have from the file too: how to reach NATS, and the log.
 var everywhere = []string{"nats", "creds", "nkey", "context", "inbox-prefix", "prefix", "log-level", "log-format"}
@@ -67,9 +69,8 @@ func configPath(args []string) (path string, named bool) {
 
 // readSettings reads a file of settings; with no path there are none.
 func readSettings(path string, known []string) (*settings, error) {
-	s := &settings{path: path, file: &config.File{}}
 	if path == "" {
-		return s, nil
+		return &settings{}, nil
 	}
 	info, err := os.Stat(path)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > config.MaxBytes) {
@@ -82,40 +83,31 @@ func readSettings(path string, known []string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.file, err = config.Parse(data, known); err != nil {
+	file, err := config.Parse(data, known)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return s, nil
+	return &settings{config.Sources{{Name: path, File: file}}}, nil
 }
 
 // Validate is of the command line's library.
 func (s *settings) Validate(*kong.Application) error { return nil }
 
-// Resolve gives a flag its value from the file, where neither the command line nor the environment has one.
+// Resolve gives a flag its value from the sources, where neither the command line nor the environment has one.
 func (s *settings) Resolve(c *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if env, _ := fromEnvironment(flag); env != "" || !s.concerns(c, flag) {
+	if env, _ := fromEnvironment(flag); env != "" || !concerns(c, flag) {
 		return nil, nil
 	}
-	of, _, _ := s.file.Value(flag.Name)
+	of, _, _ := s.Value(flag.Name)
 	return of, nil
 }
 
-func (s *settings) concerns(c *kong.Context, flag *kong.Flag) bool {
+func concerns(c *kong.Context, flag *kong.Flag) bool {
 	if slices.Contains(everywhere, flag.Name) {
 		return true
 	}
 	command := c.Selected()
 	return command != nil && (command.Path() == "run" || command.Path() == "doctor")
-}
-
-// placed names the line of the file that an error is about.
-func (s *settings) placed(said string) string {
-	for _, name := range s.file.Keys() {
-		if _, line, _ := s.file.Value(name); strings.HasPrefix(said, "--"+name+":") || strings.HasPrefix(said, "--"+name+"=") || strings.HasPrefix(said, "--"+name+" ") {
-			return fmt.Sprintf("%s: line %d: %s", s.path, line, said)
-		}
-	}
-	return said
 }
 
 // runFlags are the flags of run that can be settings.
@@ -143,6 +135,12 @@ func namesOf(flags []*kong.Flag) (names []string) {
 	return names
 }
 
+// sharedNames are the settings that processes may have from a bucket: what a decision and a launch are made by, and
+// nothing of where a process reads, writes, listens or connects to, nor which device it has.
+func sharedNames(app *kong.Application) []string {
+	return namesOf(slices.DeleteFunc(runFlags(app), func(f *kong.Flag) bool { return !f.Tag.Has("shared") }))
+}
+
 // inUse are the settings that a command line of run gives, with the file, the environment and the defaults.
 func inUse(parsed *kong.Context, file *settings) (all []worker.Setting) {
 	for _, flag := range runFlags(parsed.Model) {
@@ -158,54 +156,86 @@ func inUse(parsed *kong.Context, file *settings) (all []worker.Setting) {
 // origin is where a flag's value comes from that no command line gives.
 func (s *settings) origin(flag *kong.Flag) string {
 	env, _ := fromEnvironment(flag)
-	_, line, set := s.file.Value(flag.Name)
+	_, from, set := s.Value(flag.Name)
 	switch {
 	case env != "":
 		return env
 	case set:
-		return fmt.Sprintf("%s: line %d", s.path, line)
+		return from
 	}
 	return "default"
 }
 
-// effective are the settings of run under a file and the environment, and the thresholds that the file changes.
-func effective(path string) (all []worker.Setting, thresholds *policy.Config, err error) {
-	var c cli
-	all, thresholds, err = settingsOf(path, newParser(&c, terminal.Stdio{}))
+// effective are the settings of run under a file, the copy of shared ones, and the environment, and the thresholds that
+// they change.
+func effective(path string) (all []worker.Setting, err error) {
+	args := []string{"run"}
+	if path != "" {
+		args = append(args, "--config="+path)
+	}
+	l, err := readAgain(args, nil, sharedconfig.Text{})
+	if err == nil && l.all.Run.ConfigKey != "" {
+		l, err = withCopy(args, l)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := c.Run.check(); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	all = inUse(l.parsed, l.from)
+	if own, from := l.from.Thresholds(); own != nil {
+		all = append(all, thresholdsOf(own, from)...)
 	}
-	return all, thresholds, nil
+	return all, nil
 }
 
 // written are the settings and thresholds of a file by itself: whatever the environment of this process says, a value
 // that does not fit is refused, and two files that differ do.
 func written(path string) ([]worker.Setting, *policy.Config, error) {
-	var c cli
-	parser := newParser(&c, terminal.Stdio{})
-	for _, flag := range runFlags(parser.Model) {
-		flag.Envs, flag.Tag.Envs = nil, nil
-	}
-	return settingsOf(path, parser)
-}
-
-// settingsOf are the settings of run as a parser of its flags finds them, with a file.
-func settingsOf(path string, parser *kong.Kong) (all []worker.Setting, thresholds *policy.Config, err error) {
-	s, err := readSettings(path, namesOf(runFlags(parser.Model)))
+	parser := withoutEnvironment(new(cli))
+	file, err := readSettings(path, namesOf(runFlags(parser.Model)))
 	if err != nil {
 		return nil, nil, err
 	}
+	return file.of(parser)
+}
+
+// withoutEnvironment is a parser of run's flags that looks at no variable.
+func withoutEnvironment(c *cli) *kong.Kong {
+	parser := newParser(c, terminal.Stdio{})
+	for _, flag := range runFlags(parser.Model) {
+		flag.Envs, flag.Tag.Envs = nil, nil
+	}
+	return parser
+}
+
+// of are the settings and thresholds of run as a parser of its flags finds them in the sources.
+func (s *settings) of(parser *kong.Kong) (all []worker.Setting, thresholds *policy.Config, err error) {
 	kong.Resolvers(s).Apply(parser)
 	if _, err := parser.Parse([]string{"run"}); err != nil {
-		return nil, nil, errors.New(s.placed(usageOf(err, nil)))
+		return nil, nil, errors.New(s.Placed(usageOf(err, nil)))
 	}
 	for _, flag := range runFlags(parser.Model) {
 		all = append(all, worker.Setting{Name: flag.Name, Value: valueOf(flag), From: s.origin(flag)})
 	}
-	return all, s.file.Policy, nil
+	thresholds, _ = s.Thresholds()
+	return all, thresholds, nil
+}
+
+// checkShared refuses a text that processes cannot share, and one that would be wrong for a process with no other setting.
+func checkShared(data []byte) error {
+	var c cli
+	parser := withoutEnvironment(&c)
+	file, err := config.Parse(data, namesOf(runFlags(parser.Model)))
+	if err == nil {
+		err = file.Only(sharedNames(parser.Model))
+	}
+	if err != nil {
+		return err
+	}
+	s := settings{config.Sources{{Name: "the text", File: file}}}
+	if _, _, err = s.of(parser); err != nil {
+		return err
+	}
+	return c.Run.check()
 }
 
 // changed are the thresholds in which a configuration differs from the standard one, by their names in a file.
@@ -248,7 +278,7 @@ func (c *configCheckCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error
 	if err != nil {
 		return err
 	}
-	if _, _, err := effective(path); err != nil { // the settings together, as run would have them here
+	if _, err := effective(path); err != nil { // the settings together, as run would have them here
 		return err
 	}
 	set, covered := 0, 0
@@ -276,12 +306,9 @@ func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error 
 	if path == "" {
 		path, _ = configPath(nil)
 	}
-	list, thresholds, err := effective(path)
+	list, err := effective(path)
 	if err != nil {
 		return err
-	}
-	if thresholds != nil {
-		list = append(list, thresholdsOf(thresholds, path)...)
 	}
 	out := text.PlainWriter{To: std.Out}
 	var rows [][]string

@@ -123,7 +123,12 @@ func (i *issuer) creds(kind access.Kind, life time.Duration) string {
 // Users with JWTs, which carry the rights that the commands for nsc give them, are let in until they expire.
 func TestCredentialsAreHeldToTheirRightsUntilTheyExpire(t *testing.T) {
 	i := newIssuer(t)
-	s := startConf(t, new(violations), i.conf)
+	withoutStreams, _, _ := strings.Cut(i.conf, "jetstream {")
+	short := startConf(t, new(violations), withoutStreams)
+	if got := ringmaster(t, t.Context(), "", "watch", "--count", "1", "--nats", short.ClientURL(), "--creds", i.creds(access.Worker, time.Hour)); got.code != exitRefused || !strings.Contains(got.err, "max_control_line: 16KB") {
+		t.Errorf("a long JWT: %+v", got)
+	}
+	s := startConf(t, new(violations), i.conf+"max_control_line: 16KB\n")
 	for _, kind := range access.Kinds() {
 		got := ringmaster(t, t.Context(), "", "auth", "check", "--account", kind.String(), "--worker", "w1", "--queue", "q", "--nats", s.ClientURL(), "--creds", i.creds(kind, time.Hour))
 		if got.code != 0 {

@@ -12,21 +12,19 @@ import (
 )
 
 // logLine is a record of a process's log.
-type logLine struct{ Msg, Error, Changed, Incarnation string }
+type logLine struct {
+	Msg, Error, Changed, Incarnation string
+	Revision                         uint64
+}
 
-// A SIGHUP has a process begin anew with other settings, in its own place: decisions go on with the next number, under the
-// new thresholds. Settings that are wrong, or are what they were, change nothing.
-func TestSIGHUPReadsTheSettingsAgain(t *testing.T) {
-	url, file := serverOf(t), filepath.Join(t.TempDir(), "config.toml")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+// startLogged starts a process with a state directory of its own; until waits for a record of its log.
+func startLogged(t *testing.T, args ...string) (cmd *exec.Cmd, until func(words string) logLine) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], append(args, "--log-format", "json")...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	if os.Getenv("XDG_STATE_HOME") == "" {
+		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+t.TempDir())
 	}
-	write("[policy]\ndwell = 3\n")
-	cmd := exec.Command(os.Args[0], "run", "--decide-only", "--config", file, "--nats", url, "--worker", "w1", "--log-format", "json")
-	cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_STATE_HOME="+t.TempDir())
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -39,17 +37,33 @@ func TestSIGHUPReadsTheSettingsAgain(t *testing.T) {
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(out)
-	until := func(words string) (l logLine) {
+	return cmd, func(words string) (l logLine) {
 		t.Helper()
+		var all []string
 		for lines.Scan() {
 			l = logLine{}
 			if json.Unmarshal(lines.Bytes(), &l) == nil && strings.Contains(l.Msg, words) {
 				return l
 			}
+			all = append(all, lines.Text())
 		}
-		t.Fatalf("it ended before it said %q", words)
+		t.Fatalf("it ended before it said %q:\n%s", words, strings.Join(all, "\n"))
 		return l
 	}
+}
+
+// A SIGHUP has a process begin anew with other settings, in its own place: decisions go on with the next number, under the
+// new thresholds. Settings that are wrong, or are what they were, change nothing.
+func TestSIGHUPReadsTheSettingsAgain(t *testing.T) {
+	url, file := serverOf(t), filepath.Join(t.TempDir(), "config.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("[policy]\ndwell = 3\n")
+	cmd, until := startLogged(t, "run", "--decide-only", "--config", file, "--nats", url, "--worker", "w1")
 	hangUp := func(text, says string) logLine {
 		t.Helper()
 		write(text)

@@ -22,6 +22,7 @@ import (
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/oversight"
 	"ringmaster/cmd/runtime/schema"
+	"ringmaster/cmd/runtime/sharedconfig"
 	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
@@ -51,16 +52,16 @@ type runCmd struct {
 	Worker             string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	Pools              []string      `group:"Queues and work:" name:"pool" placeholder:"NAME" env:"RINGMASTER_POOL" help:"Take batches that are sent to pool.NAME too, while this worker has little left to do; may be given several times."`
 	DecideOnly         bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
-	Audits             uint32        `group:"Decisions:" name:"audit-launches" placeholder:"N" env:"RINGMASTER_AUDIT_LAUNCHES" help:"Launch one of N decisions once at a geometry drawn at random from the usual one and its neighbours, so that ringmaster whatif can tell what others cost; never of what is urgent, and not where somebody waits for long. 200 costs about half a per cent of the launches (default: none)."`
+	Audits             uint32        `group:"Decisions:" name:"audit-launches" placeholder:"N" env:"RINGMASTER_AUDIT_LAUNCHES" shared:"" help:"Launch one of N decisions once at a geometry drawn at random from the usual one and its neighbours, so that ringmaster whatif can tell what others cost; never of what is urgent, and not where somebody waits for long. 200 costs about half a per cent of the launches (default: none)."`
 	Shadow             bool          `help:"Decide for all workers beside whatever decides for them, on PREFIX.shadow, where nobody acts on it: from the telemetry and the launches that engines report on PREFIX. ringmaster shadow report compares the two."`
 	ExecuteOnly        bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
 	Listen             string        `group:"NATS:" default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Insecure           bool          `group:"NATS:" name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
 	Store              string        `group:"NATS:" placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
-	Rate               float64       `group:"Queues and work:" placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
-	Queues             int           `group:"Queues and work:" name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 8 KiB (default: 16384)."`
+	Rate               float64       `group:"Queues and work:" placeholder:"N" default:"20000" env:"RINGMASTER_RATE" shared:"" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
+	Queues             int           `group:"Queues and work:" name:"max-queues" placeholder:"N" shared:"" help:"Most queues known at a time; an idle one costs about 8 KiB (default: 16384)."`
 	HangAfter          time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch, a transfer or a turn of a graph request may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
-	Deliveries         uint64        `group:"Queues and work:" name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
+	Deliveries         uint64        `group:"Queues and work:" name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" shared:"" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
 	DoneStream         string        `group:"Queues and work:" name:"done-stream" enum:"auto,always,off" default:"auto" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, and acknowledge work only when the stream has its record: auto where the stream can be made, always, or off."`
 	Replicas           int           `group:"NATS:" placeholder:"N" env:"RINGMASTER_REPLICAS" help:"How many servers of a cluster keep each stream, 1 to 5 (default: 3 on a cluster of three or more servers, else 1)."`
 	ReplyPrefix        []string      `group:"NATS:" name:"reply-prefix" placeholder:"PREFIX" env:"RINGMASTER_REPLY_PREFIX" help:"Answer requests whose reply subjects begin with PREFIX, as inbox_prefix of a NATS context has it; may be given several times (default: _INBOX). This user's own inboxes are always answered, and no other subjects."`
@@ -69,10 +70,13 @@ type runCmd struct {
 	Window             bool          `group:"Device and kernels:" help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain              time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 
-	given    []any            // flags, for the log
-	args     []string         // the command line
-	settings []worker.Setting // all that can be settings
-	own      *policy.Config   // of the file of settings
+	ConfigKey string `group:"Log and settings:" name:"config-key" placeholder:"KEY" env:"RINGMASTER_CONFIG_KEY" help:"Follow the settings that ringmaster config put stores under this key. They count before those of a file, and begin anew at each change, as at a SIGHUP."`
+
+	given    []any                   // flags, for the log
+	args     []string                // the command line
+	settings []worker.Setting        // all that can be settings
+	own      *policy.Config          // of the settings
+	shared   *sharedconfig.Following // nil: it follows none
 }
 
 // keepDone are the values of --done-stream.
@@ -180,6 +184,11 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		for _, why := range health.Ready(r) {
 			texts = append(texts, why.Text)
 		}
+		if c.shared != nil {
+			if _, refused := c.shared.Status(); refused != "" {
+				texts = append(texts, "the shared settings are wrong and older ones are in use: "+refused)
+			}
+		}
 		return texts
 	}
 	cfg.ExplainSchema = schema.Of[explain.Explanation]()
@@ -229,6 +238,10 @@ func (c *runCmd) check() error {
 		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
 	case c.Drain < 0:
 		return fmt.Errorf("--drain %v: want a duration, or 0 to leave work in flight to the next process", c.Drain)
+	case c.ConfigKey != "" && !telemetry.ValidToken(c.ConfigKey):
+		return fmt.Errorf("--config-key %q: use 1 to 64 letters, digits, _ or -", c.ConfigKey)
+	case c.ConfigKey != "" && !option.HasStateDir():
+		return errors.New("--config-key: neither $HOME nor $XDG_STATE_HOME is set, and a copy of the settings has to outlive this process")
 	case c.Queues < 0:
 		return fmt.Errorf("--max-queues %d: want a number of queues, or 0 for the default", c.Queues)
 	case !(c.Rate > 0):

@@ -14,14 +14,18 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/oversight"
+	"ringmaster/cmd/runtime/sharedconfig"
 	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/configbucket"
 )
 
 // serve serves until ctx ends, and then drains and closes the node.
@@ -36,7 +40,13 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 	c.logStart(node, device, bus, seen, log)
 	c.warnOfIdle(log)
 	seen.Serving(ctx, node)
-	anew := c.untilDone(ctx, hangups, log)
+	following, leave := context.WithCancel(ctx)
+	defer leave()
+	var offers <-chan sharedconfig.Text
+	if c.shared != nil {
+		offers = c.shared.Offers(following, configbucket.On(node.Conn(), telemetry.Subjects{Prefix: c.Prefix}), log)
+	}
+	anew := c.untilDone(ctx, hangups, offers, log)
 	seen.Stopping(anew)
 	log.Info("draining", "at_most", c.Drain)
 	begin, before := time.Now(), node.Status()
@@ -56,45 +66,114 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 // beginAnew is the exit code of a command that is to run again in the place of this process.
 const beginAnew = terminal.ExitCode(-1)
 
-// untilDone waits for the end of ctx, or for a SIGHUP after which the settings are others: the process is then to begin
-// anew with them. Whatever is wrong with them, it goes on with the old ones and says so.
-func (c *runCmd) untilDone(ctx context.Context, hangups <-chan os.Signal, log *slog.Logger) (anew bool) {
+// untilDone waits for the end of ctx, or for settings that are others, at a SIGHUP or in the bucket that the process
+// follows: it is then to begin anew with them. Whatever is wrong with them, it goes on with the old ones and says so.
+func (c *runCmd) untilDone(ctx context.Context, hangups <-chan os.Signal, offers <-chan sharedconfig.Text, log *slog.Logger) (anew bool) {
 	for {
+		var changed []string
+		var err error
+		from := log
 		select {
 		case <-ctx.Done():
 			return false
 		case <-hangups:
+			changed, err = c.reread()
+		case text := <-offers:
+			from = log.With("key", c.shared.Key, "revision", text.Revision)
+			changed, err = c.take(text)
 		}
-		changed, err := c.reread()
 		switch {
 		case err != nil:
-			log.Error("the settings are wrong and the old ones stay", "error", err)
+			from.Error("the settings are wrong and the old ones stay", "error", err)
 		case len(changed) == 0:
-			log.Info("the settings are as they were")
+			from.Info("the settings are as they were")
 		default:
-			log.Info("the settings have changed: beginning anew with them", "changed", strings.Join(changed, ", "))
+			from.Info("the settings have changed: beginning anew with them", "changed", strings.Join(changed, ", "))
 			return true
 		}
 	}
 }
 
-// reread reads the settings again, as the command line and the environment of this process have them, and names what is not as it was.
+// reread reads the settings again, as the command line and the environment of this process have them, and names what is
+// not as it was.
 func (c *runCmd) reread() (changed []string, err error) {
-	var again cli
-	parser := newParser(&again, terminal.Stdio{Out: io.Discard, Err: io.Discard})
-	path, _ := configPath(c.args)
-	file, err := readSettings(path, namesOf(runFlags(parser.Model)))
+	var shared sharedconfig.Text
+	if c.shared != nil {
+		if shared, err = c.shared.Read(); err != nil {
+			return nil, err
+		}
+	}
+	return c.under(shared)
+}
+
+// take has a text of the bucket kept for the next start, if it is right for this process, and names what changes by it.
+func (c *runCmd) take(text sharedconfig.Text) (changed []string, err error) {
+	changed, err = c.under(text)
+	return changed, c.shared.Took(text, err)
+}
+
+// under names the settings that are others under the file as it is now, and under a shared text.
+func (c *runCmd) under(shared sharedconfig.Text) (changed []string, err error) {
+	again, err := readAgain(c.args, c.shared, shared)
 	if err != nil {
 		return nil, err
 	}
-	kong.Resolvers(file).Apply(parser)
-	parsed, err := parser.Parse(c.args)
-	if err != nil {
-		return nil, errors.New(file.placed(usageOf(err, c.args)))
+	again.begins(c.args, slog.New(slog.DiscardHandler))
+	return differing(c.inUse(), again.all.Run.inUse()), nil
+}
+
+// line is a command line, read, and where its settings are from.
+type line struct {
+	all    *cli
+	parsed *kong.Context
+	from   *settings
+}
+
+// withCopy is a command line of run with the copy that this machine has of the settings that it shares. If that is wrong
+// for it, it is as it was, and the error says so.
+func withCopy(args []string, l *line) (*line, error) {
+	following := sharedconfig.Follow(l.all.Run.copy(), sharedconfig.Text{})
+	l.all.Run.shared = following
+	text, err := following.Read()
+	if err != nil || text.Revision == 0 {
+		return l, err
 	}
-	run := &again.Run
-	run.settings = inUse(parsed, file)
-	run.thresholds(file, parsed, slog.New(slog.DiscardHandler))
+	again, err := readAgain(args, following, text)
+	if err != nil {
+		return l, err
+	}
+	again.all.Run.shared = sharedconfig.Follow(following.Copy, text)
+	return again, nil
+}
+
+// copy is where this machine has the settings of --config-key.
+func (c *runCmd) copy() sharedconfig.Copy {
+	return sharedconfig.CopyIn(option.StateDir(), c.Prefix, c.ConfigKey)
+}
+
+// readAgain reads a command line of run, with its file of settings and with a shared text if there is one. Nothing of it
+// takes effect; what is wrong with it is the error.
+func readAgain(args []string, following *sharedconfig.Following, shared sharedconfig.Text) (*line, error) {
+	l := &line{all: new(cli)}
+	parser := newParser(l.all, terminal.Stdio{Out: io.Discard, Err: io.Discard})
+	known := namesOf(runFlags(parser.Model))
+	path, _ := configPath(args)
+	var err error
+	if l.from, err = readSettings(path, known); err != nil {
+		return nil, err
+	}
+	if shared.Revision != 0 {
+		source, err := following.Source(shared, known, sharedNames(parser.Model))
+		if err != nil {
+			return nil, err
+		}
+		l.from.Sources, path = slices.Insert(l.from.Sources, 0, source), source.Name
+	}
+	kong.Resolvers(l.from).Apply(parser)
+	if l.parsed, err = parser.Parse(args); err != nil {
+		return nil, errors.New(l.from.Placed(usageOf(err, args)))
+	}
+	run := &l.all.Run
 	if err := run.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -102,7 +181,17 @@ func (c *runCmd) reread() (changed []string, err error) {
 	if err == nil {
 		_, err = run.Ring.Limits(opcodes)
 	}
-	return differing(c.inUse(), run.inUse()), err
+	return l, err
+}
+
+// begins has the command of run know what its command line says about it.
+func (l *line) begins(args []string, log *slog.Logger) {
+	run := &l.all.Run
+	run.args, run.given, run.settings = args, given(l.parsed), inUse(l.parsed, l.from)
+	for _, source := range l.from.Sources {
+		run.given = append(run.given, slog.String("config", source.Name))
+	}
+	run.thresholds(l.from, l.parsed, log)
 }
 
 // differing names the settings whose values are not the same.
@@ -191,18 +280,19 @@ func (c *runCmd) oversight(log *slog.Logger) oversight.Config {
 	return cfg
 }
 
-// thresholds takes those of the file of settings, unless a policy is named otherwise.
-func (c *runCmd) thresholds(file *settings, parsed *kong.Context, log *slog.Logger) {
-	if file.file.Policy == nil {
+// thresholds takes those of the settings, unless a policy is named otherwise.
+func (c *runCmd) thresholds(from *settings, parsed *kong.Context, log *slog.Logger) {
+	own, of := from.Thresholds()
+	if own == nil {
 		return
 	}
 	for _, flag := range parsed.Flags() {
 		if env, _ := fromEnvironment(flag); flag.Name == "policy" && (env != "" || isGiven(parsed, flag)) {
-			log.Warn("the thresholds of the file of settings are without effect, as a policy is named by --policy or its variable", "config", file.path)
+			log.Warn("the thresholds of the settings are without effect, as a policy is named by --policy or its variable", "config", of)
 			return
 		}
 	}
-	c.own = file.file.Policy
+	c.own = own
 }
 
 // inUse are the settings of this process, as its service tells them.

@@ -25,6 +25,7 @@ var beyond = []row{
 	{"$JS.API.STREAM.DELETE.STORE_WORK", everybody, nobody, "removal of the stream of batches"},
 	{"$JS.API.STREAM.DELETE.STORE_DECIDED", everybody, nobody, "removal of the stream of decisions"},
 	{"$JS.API.STREAM.DELETE.KV_STORE_TUNER", everybody, nobody, "removal of the bucket of tuners"},
+	{"$JS.API.STREAM.DELETE.KV_STORE_CONFIG", everybody, nobody, "removal of the bucket of shared settings"},
 	{"$JS.API.STREAM.MSG.DELETE.STORE_WORK", everybody, nobody, "removal of one batch"},
 	{"$JS.API.STREAM.MSG.GET.STORE_WORK", everybody, nobody, "reading of batches"},
 	{"$JS.API.STREAM.SNAPSHOT.STORE_WORK", everybody, nobody, "copies of the stream of batches"},

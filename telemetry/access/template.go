@@ -136,6 +136,7 @@ func writeList(b *strings.Builder, name string, rights []Right, of func(*Right) 
 // NSC is the same as commands of nsc, for servers whose users have JWTs.
 func NSC(users []User, account string) string {
 	var b strings.Builder
+	b.WriteString("# A worker's JWT has some 4 KB with these rights, and more with long names: servers need max_control_line: 16KB.\n")
 	for i := range users {
 		u := &users[i]
 		fmt.Fprintf(&b, "nsc add user --account '%s' --name '%s'", account, u.Name)

@@ -1,8 +1,13 @@
 package natsio
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Errors of this package. Those of the NATS client are wrapped with what was
@@ -75,3 +80,26 @@ var (
 	// ErrStopping is the cause of the context of a request whose service is stopped.
 	ErrStopping = errors.New("the worker stops")
 )
+
+// loginError says why a server that answers does not let this user in, or this user the
+// server; it wraps ErrLogin. It is nil for every other error of an attempt to connect.
+func loginError(err error) error {
+	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrNkeysNotSupported} {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("%w (%w): check the user, the password or the credentials file", ErrLogin, err)
+		}
+	}
+	var certificate *tls.CertificateVerificationError
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%w (%w): the server's certificate is not trusted; check its authority, names and dates", ErrLogin, err)
+	case errors.Is(err, nats.ErrTLS), errors.Is(err, nats.ErrSecureConnRequired), errors.As(err, &alert) && alert.Op == "remote error": // of TLS
+		return fmt.Errorf("%w (%w): check the certificate and the key of this client", ErrLogin, err)
+	case err != nil && strings.Contains(err.Error(), "maximum control line exceeded"): // of which the library has no value
+		return fmt.Errorf("%w (%w): the rights in this user's JWT are longer than the server reads; set max_control_line: 16KB in its configuration, or sign the user with a scoped key, whose rights stand in the account", ErrLogin, err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w (%w): TLS is asked for, and the server has none", ErrLogin, err)
+	}
+	return nil
+}

@@ -2,12 +2,10 @@ package natsio
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -105,27 +103,6 @@ func (c *Conn) notYetConnected() {
 	if loginError(c.nc.LastError()) == nil {
 		c.events.log.Warn("no NATS server answers yet; trying again", "nats", c.Servers())
 	}
-}
-
-// loginError says why a server that answers does not let this user in, or this user the
-// server; it wraps ErrLogin. It is nil for every other error of an attempt to connect.
-func loginError(err error) error {
-	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrNkeysNotSupported} {
-		if errors.Is(err, refusal) {
-			return fmt.Errorf("%w (%w): check the user, the password or the credentials file", ErrLogin, err)
-		}
-	}
-	var certificate *tls.CertificateVerificationError
-	var alert *net.OpError
-	switch {
-	case errors.As(err, &certificate):
-		return fmt.Errorf("%w (%w): the server's certificate is not trusted; check its authority, names and dates", ErrLogin, err)
-	case errors.Is(err, nats.ErrTLS), errors.Is(err, nats.ErrSecureConnRequired), errors.As(err, &alert) && alert.Op == "remote error": // of TLS
-		return fmt.Errorf("%w (%w): check the certificate and the key of this client", ErrLogin, err)
-	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("%w (%w): TLS is asked for, and the server has none", ErrLogin, err)
-	}
-	return nil
 }
 
 // LoginRefused returns why the server does not let this user in, which wraps ErrLogin,

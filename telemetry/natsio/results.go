@@ -288,18 +288,10 @@ func (r *Results) reach() jetstream.KeyValue {
 	ctx, cancel := context.WithTimeout(r.ctx, apiTimeout)
 	defer cancel()
 	name := r.conn.ResultBucket()
-	replicas, err := r.conn.place(name, func(replicas int) (err error) {
-		bucket, err = r.conn.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: name, Description: "what tuners learned, by device and key",
-			MaxValueSize: MaxResultBytes + resultHeaders, MaxBytes: maxResultStore, History: 1, Replicas: replicas, Storage: jetstream.FileStorage,
-		})
-		return err
+	bucket, err := r.conn.OpenBucket(ctx, jetstream.KeyValueConfig{
+		Bucket: name, Description: "what tuners learned, by device and key",
+		MaxValueSize: MaxResultBytes + resultHeaders, MaxBytes: maxResultStore, History: 1,
 	})
-	if errors.Is(err, jetstream.ErrBucketExists) {
-		if bucket, err = r.conn.js.KeyValue(ctx, name); err == nil {
-			r.conn.replicateBucket(ctx, "KV_"+name, replicas)
-		}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {

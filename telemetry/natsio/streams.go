@@ -335,6 +335,22 @@ func (c *Conn) update(ctx context.Context, have, next *jetstream.StreamConfig, h
 	*have = *next
 }
 
+// OpenBucket opens a key-value bucket on disk, or makes it as it is wanted, with the replicas of this connection.
+func (c *Conn) OpenBucket(ctx context.Context, want jetstream.KeyValueConfig) (bucket jetstream.KeyValue, err error) {
+	want.Storage = jetstream.FileStorage
+	replicas, err := c.place(want.Bucket, func(replicas int) (err error) {
+		want.Replicas = replicas
+		bucket, err = c.js.CreateKeyValue(ctx, want)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrBucketExists) {
+		if bucket, err = c.js.KeyValue(ctx, want.Bucket); err == nil {
+			c.replicateBucket(ctx, "KV_"+want.Bucket, replicas)
+		}
+	}
+	return bucket, err
+}
+
 // replicateBucket is replicate for the stream behind a bucket that exists.
 func (c *Conn) replicateBucket(ctx context.Context, stream string, wanted int) {
 	s, err := c.js.Stream(ctx, stream)

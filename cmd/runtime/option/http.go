@@ -14,7 +14,7 @@ type HTTP struct {
 	Key      string `name:"http-key" placeholder:"FILE" env:"RINGMASTER_HTTP_KEY" help:"Key of that certificate."`
 	ClientCA string `name:"http-client-ca" placeholder:"FILE" env:"RINGMASTER_HTTP_CLIENT_CA" help:"Certificates of authorities: every HTTP client has to show a certificate of one of them."`
 	Pprof    bool   `name:"http-pprof" env:"RINGMASTER_HTTP_PPROF" help:"Serve profiles of this process at /debug/pprof/ too."`
-	Series   int    `name:"http-queues" placeholder:"N" default:"${http_queues}" env:"RINGMASTER_HTTP_QUEUES" help:"Queues that have series of their own in /metrics: the busiest; the others are summed up."`
+	Series   int    `name:"http-queues" placeholder:"N" default:"${http_queues}" env:"RINGMASTER_HTTP_QUEUES" shared:"" help:"Queues that have series of their own in /metrics: the busiest; the others are summed up."`
 }
 
 // Traces say where the spans of traces go.

@@ -20,7 +20,7 @@ import (
 // Lease say how launches reach the device.
 type Lease struct {
 	Mode     string        `enum:"wave,lease,auto" default:"auto" env:"RINGMASTER_MODE" help:"How launches run. wave: each is a dispatch of its own, at the recommended geometry. lease: those of at most 256 slots go to a kernel that stays on the device, if its self-test passes. auto: as lease for slots without long loops; on a software renderer, as wave."`
-	Duration time.Duration `name:"lease-duration" default:"50ms" env:"RINGMASTER_LEASE_DURATION" help:"Longest time that a lease's kernel stays on the device, more than 0 and at most 1s. It ends sooner when no work comes or something else needs the device."`
+	Duration time.Duration `name:"lease-duration" default:"50ms" env:"RINGMASTER_LEASE_DURATION" shared:"" help:"Longest time that a lease's kernel stays on the device, more than 0 and at most 1s. It ends sooner when no work comes or something else needs the device."`
 }
 
 // Check refuses a duration that no lease can have.
@@ -46,7 +46,7 @@ func (f *Lease) LaunchMode(device worker.Device) megakernel.LaunchMode {
 type Ring struct {
 	Windows     int      `default:"64" help:"Windows of the heap. Each queue with work or data has one; when none is free, the least useful idle one is reassigned."`
 	WindowWords uint32   `name:"window-words" default:"65536" help:"Size of a window in words of 4 bytes."`
-	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" help:"Bounds of a queue, or with * of every queue that no other --limit names: pending=N unfinished slots (batches beyond that wait, up to 128 per queue; more are refused), rate=N slots a second, burst=N slots at once, opcodes=NAME+NAME... . May be repeated."`
+	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" shared:"" help:"Bounds of a queue, or with * of every queue that no other --limit names: pending=N unfinished slots (batches beyond that wait, up to 128 per queue; more are refused), rate=N slots a second, burst=N slots at once, opcodes=NAME+NAME... . May be repeated."`
 }
 
 // Limits reads --limit: the bounds of named queues, and those of all others under *.

@@ -131,18 +131,20 @@ func Flatten(cfg *policy.Config) map[string]string {
 		panic(fmt.Sprintf("bug: %v", err)) // of numbers and booleans only
 	}
 	out := make(map[string]string)
-	var walk func(prefix string, of map[string]any)
-	walk = func(prefix string, of map[string]any) {
-		for name, v := range of {
-			if sub, is := v.(map[string]any); is {
-				walk(prefix+name+".", sub)
-				continue
-			}
-			out[prefix+name] = fmt.Sprint(v)
-		}
-	}
-	walk("policy.", tree)
+	Walk("policy.", tree, func(name, value string) { out[name] = value })
 	return out
+}
+
+// Walk calls a function with every value of a file's tables, and with its name, which begins with the prefix and has the
+// names of the tables before it.
+func Walk(prefix string, tables map[string]any, do func(name, value string)) {
+	for name, v := range tables {
+		if table, is := v.(map[string]any); is {
+			Walk(prefix+name+".", table, do)
+			continue
+		}
+		do(prefix+name, fmt.Sprint(v))
+	}
 }
 
 // Sample is the table of a file, all of it as a comment, with every threshold of the standard policy.
