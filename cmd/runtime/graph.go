@@ -104,14 +104,14 @@ type graphConvertCmd struct {
 }
 
 func (c *graphConvertCmd) Run(_ context.Context, std terminal.Stdio, _ *slog.Logger) error {
-	if err := terminal.Replaceable(c.Out); err != nil {
+	if err := terminal.Replaceable("--out", c.Out); err != nil {
 		return err
 	}
 	p, what, err := c.load(std)
 	if err != nil {
 		return err
 	}
-	if err := terminal.ReplaceFile(c.Out, func(w io.Writer) error { return graph.Write(w, p) }); err != nil {
+	if err := terminal.ReplaceFlagged("--out", c.Out, func(w io.Writer) error { return graph.Write(w, p) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.Err, "%s: %s\n", what, sizeOf(p))

@@ -57,7 +57,7 @@ func (c *graphRunCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Log
 	if err != nil {
 		return err
 	}
-	if err := terminal.Replaceable(c.Out); err != nil {
+	if err := terminal.Replaceable("--out", c.Out); err != nil {
 		return err
 	}
 	if c.Worker == "" && c.Queue != "" {
@@ -201,7 +201,7 @@ func (c *graphRunCmd) write(spec *graphs.Spec, g *graph.Graph, passes []graphs.P
 	if c.Out == "" {
 		return nil
 	}
-	return terminal.ReplaceFile(c.Out, func(w io.Writer) error { return spec.WriteValues(w, g, passes, values) })
+	return terminal.ReplaceFlagged("--out", c.Out, func(w io.Writer) error { return spec.WriteValues(w, g, passes, values) })
 }
 
 func (c *graphRunCmd) print(report *graphs.Report, what string, out io.Writer) error {

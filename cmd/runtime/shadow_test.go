@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,11 +41,15 @@ func TestTheShadowDecidesBesideWhoeverActs(t *testing.T) {
 `, "publish", "--nats", s.url, "--worker", "w1")
 		}
 	}()
+	picture := filepath.Join(t.TempDir(), "shadow.svg")
 	for {
-		got := ringmaster(t, t.Context(), "", "shadow", "report", "--nats", s.url, "--for", "1s")
+		got := ringmaster(t, t.Context(), "", "shadow", "report", "--nats", s.url, "--for", "1s", "--picture", picture)
 		if strings.Contains(got.stdout, "launches differ from the advice") && strings.Contains(got.stdout, "the engine ran 32x3x32") {
 			if got.code != 0 || !strings.Contains(got.stdout, "is not known: the engine ran fewer than 8 launches at ") {
 				t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
+			}
+			if drawn, err := os.ReadFile(picture); err != nil || !strings.Contains(string(drawn), ">w1.q</text>") {
+				t.Errorf("the picture: %v, %s", err, drawn)
 			}
 			break
 		}

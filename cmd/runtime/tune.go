@@ -37,6 +37,7 @@ type tuneCmd struct {
 	Launches int     `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
 	Seconds  float64 `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
 	JSON     bool    `help:"Print one JSON object instead of the table."`
+	Picture  string  `placeholder:"FILE" help:"Draw what a launch took at the geometries, as SVG."`
 }
 
 func (c *tuneCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
@@ -44,7 +45,7 @@ func (c *tuneCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		listWorkloads(std.Out)
 		return nil
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), terminal.Replaceable("--picture", c.Picture)); err != nil {
 		return err
 	}
 	set, err := slots.LoadOpcodes(c.Opcodes.Dir)
@@ -210,6 +211,10 @@ func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, 
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)
 	}
+	err = errors.Join(err, terminal.ReplaceFlagged("--picture", c.Picture, func(w io.Writer) error {
+		_, err := io.WriteString(w, t.picture())
+		return err
+	}))
 	if c.JSON {
 		return errors.Join(err, json.NewEncoder(std.Out).Encode(t))
 	}

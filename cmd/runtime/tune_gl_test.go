@@ -90,10 +90,14 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 
 func TestTuneSweepsThisMachinesRing(t *testing.T) {
 	requireGL(t)
+	picture := filepath.Join(t.TempDir(), "tune.svg")
 	for _, name := range []string{"light-256", "heavy-256"} {
-		got := ringmaster(t, t.Context(), "", "tune", "--workload", name, "--launches", "60", "--seconds", "0", "--tuner-cache=")
+		got := ringmaster(t, t.Context(), "", "tune", "--workload", name, "--launches", "60", "--seconds", "0", "--tuner-cache=", "--picture", picture)
 		if got.code != 0 || got.err != "" {
 			t.Fatalf("exit code %d, %s", got.code, got.err)
+		}
+		if drawn, err := os.ReadFile(picture); err != nil || strings.Count(string(drawn), `<circle class="strong"`) != 1 || !strings.Contains(string(drawn), "A launch of "+name) {
+			t.Errorf("the picture: %v, %s", err, drawn)
 		}
 		if strings.Contains(got.stdout, "stored") {
 			t.Errorf("stored without a directory:\n%s", got.stdout)

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/chart"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/kernel"
@@ -76,6 +77,32 @@ func (t *tuneResult) print(out io.Writer) {
 	if t.Stored != "" {
 		fmt.Fprintf(out, "stored in %s\n", t.Stored)
 	}
+}
+
+// drawnRows is how many geometries the picture shows: the fastest as the table does, and of the others some, evenly.
+const drawnRows = 50
+
+// picture draws what a launch took at the geometries, with the standard deviation, as SVG. The chosen one stands out.
+func (t *tuneResult) picture() string {
+	panel := chart.Panel{Title: "width × groups × claim chunk × depth"}
+	rest := float64(len(t.Rows)-shownRows) / (drawnRows - shownRows)
+	for i, next := 0, shownRows-1.0; i < len(t.Rows); i++ {
+		r := &t.Rows[i]
+		if i >= shownRows && float64(i) < next+rest && !r.Chosen && i != len(t.Rows)-1 {
+			continue
+		}
+		if i >= shownRows {
+			next = float64(i)
+		}
+		panel.Marks = append(panel.Marks, chart.Mark{
+			Name: fmt.Sprintf("%d×%d×%d×%d", r.Width, r.Groups, r.Chunk, r.Depth),
+			Low:  r.MedianNs * max(1-r.Spread, .01) / 1e3, Mid: r.MedianNs / 1e3, High: r.MedianNs * (1 + r.Spread) / 1e3, Strong: r.Chosen,
+		})
+	}
+	drawing := chart.Panels{
+		Title: fmt.Sprintf("A launch of %s (%s slots)", t.Workload, text.Grouped(t.Slots)), Unit: "µs", Panels: []chart.Panel{panel}, Columns: 1,
+	}
+	return chart.File(drawing.Draw())
 }
 
 // launchTime is a time with four digits.

@@ -32,11 +32,15 @@ func (b *Bands) Draw() string {
 	high := above + len(b.Bands)*(bandHigh+bandGap) + below
 	w.begin(b.Wide, high)
 	w.label(0, 12, "head", "start", b.Title)
-	w.timeAxis(besides, float64(b.Wide-besides), above, float64(high-below), b.Seconds)
+	left := float64(besides) // of the plot: as far as the longest name reaches, and at most a third
+	for i := range b.Bands {
+		left = min(max(left, textWidth(b.Bands[i].Name)+4), float64(b.Wide)/3)
+	}
+	w.timeAxis(left, float64(b.Wide)-left, above, float64(high-below), b.Seconds)
 	for i := range b.Bands {
 		top := float64(above + i*(bandHigh+bandGap))
-		w.label(besides-4, top+12, "", "end", b.Bands[i].Name)
-		w.spans(b.Bands[i].Spans, besides, top, float64(b.Wide-besides), bandHigh, b.Seconds)
+		w.label(left-4, top+12, "", "end", b.Bands[i].Name)
+		w.spans(b.Bands[i].Spans, left, top, float64(b.Wide)-left, bandHigh, b.Seconds)
 	}
 	return w.end()
 }

@@ -20,8 +20,8 @@ type Panel struct {
 
 // Measures in pixels.
 const (
-	names, plot, gap = 90, 230, 24 // width of the names, of an axis, between panels
-	line, head, foot = 15, 24, 26  // height of a mark, of a title, of an axis
+	names, plot, gap = 120, 230, 24 // width of the names, of an axis, between panels
+	line, head, foot = 15, 24, 26   // height of a mark, of a title, of an axis
 )
 
 // Panels are cases side by side, each with an axis of its own.

@@ -39,7 +39,7 @@ func TestMarksStandWhereTheirLogarithmIs(t *testing.T) {
 	}}}}
 	text := File(drawing.Draw())
 	got := strings.Join(circles(t, text), " ")
-	if want := "90.0 205.0 320.0"; got != want {
+	if want := "120.0 235.0 350.0"; got != want {
 		t.Errorf("marks at %s, want %s", got, want)
 	}
 	if !strings.Contains(text, "a &lt;title&gt;") || !strings.Contains(text, "one &amp; two") {

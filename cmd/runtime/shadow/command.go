@@ -3,6 +3,7 @@ package shadow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,7 @@ type reportCmd struct {
 	Worker string        `placeholder:"NAME" help:"Only this worker."`
 	For    time.Duration `default:"30s" help:"How long to listen; ^C ends it earlier."`
 	JSON   bool          `name:"json" help:"Print the report as JSON."`
+	Out    string        `name:"picture" placeholder:"FILE" help:"Draw what engines launched beside the advice, over time, as SVG."`
 }
 
 // Help is what --help adds to the flags.
@@ -43,6 +45,9 @@ func (c *reportCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 	if c.For <= 0 {
 		fmt.Fprintf(std.Err, "ringmaster: shadow report: --for %v: want some time\n", c.For)
 		return terminal.ExitCode(2)
+	}
+	if err := terminal.Replaceable("--picture", c.Out); err != nil {
+		return err
 	}
 	worker := c.Worker
 	if worker == "" {
@@ -79,7 +84,11 @@ func (c *reportCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return c.print(std.Out, heard.Report())
+	drawn := terminal.ReplaceFlagged("--picture", c.Out, func(w io.Writer) error {
+		_, err := io.WriteString(w, heard.Picture())
+		return err
+	})
+	return errors.Join(c.print(std.Out, heard.Report()), drawn)
 }
 
 // beside are the same flags for the subjects of the advice.

@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -159,5 +160,27 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	if len(r.queues) != maxQueues || len(r.queues["w.q"].launches) != maxLaunches || r.Left != 5+6 {
 		t.Errorf("%d queues, %d launches, %d left", len(r.queues), len(r.queues["w.q"].launches), r.Left)
+	}
+}
+
+// The picture has a queue's launches above the advice for them, and is bounded however much was heard.
+func TestThePictureShowsWhatRanBesideTheAdvice(t *testing.T) {
+	r, _ := heard(1, 200, 100)
+	picture := r.Picture()
+	for what, want := range map[string]int{">w.q</text>": 1, ">advice</text>": 1, "<title>256x8x256, interpreter, wave</title>": 2, "<title>64x4x64, interpreter, wave</title>": 1} {
+		if got := strings.Count(picture, what); got != want {
+			t.Errorf("%d times %s, want %d in\n%s", got, what, want, picture)
+		}
+	}
+	many := NewRecorder()
+	for i := range 60_000 {
+		queue := "q" + strconv.Itoa(i%30)
+		many.Launched(start.Add(time.Duration(i)*time.Millisecond), "w", queue, ran([]telemetry.Geometry{wide, narrow}[i/30%2], 1000, 1000))
+	}
+	if picture := many.Picture(); len(picture) > 20*2*pictureWide*2*220 || !strings.Contains(picture, "10 queues with fewer differences not drawn") {
+		t.Errorf("%d bytes", len(picture))
+	}
+	if picture := NewRecorder().Picture(); !strings.HasSuffix(picture, "</svg>\n") {
+		t.Errorf("of nothing: %s", picture)
 	}
 }

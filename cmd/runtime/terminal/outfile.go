@@ -27,8 +27,8 @@ func outPlace(name string) (path string, direct bool, err error) {
 	return path, false, err
 }
 
-// Replaceable tells, before anything takes its time, whether a file can be put in a place; "" is none.
-func Replaceable(name string) error {
+// Replaceable tells, before anything takes its time, whether a file can be put in the place that a flag names; "" is none.
+func Replaceable(flag, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -46,14 +46,25 @@ func Replaceable(name string) error {
 	if errors.As(err, &file) {
 		err = file.Err // the path is that of a file nobody asked for
 	}
-	return fmt.Errorf("--out %s: %w", name, err)
+	return fmt.Errorf("%s %s: %w", flag, name, err)
+}
+
+// ReplaceFlagged is ReplaceFile for the value of a flag, which an error names; "" is none.
+func ReplaceFlagged(flag, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	if err := ReplaceFile(name, write); err != nil {
+		return fmt.Errorf("%s %w", flag, err)
+	}
+	return nil
 }
 
 // ReplaceFile writes a file beside its place and moves it there when it is whole.
 func ReplaceFile(name string, write func(io.Writer) error) error {
 	path, direct, err := outPlace(name)
 	if err != nil {
-		return fmt.Errorf("--out %s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if direct {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

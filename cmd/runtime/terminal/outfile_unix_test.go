@@ -17,7 +17,7 @@ func TestOutputGoesIntoWhatIsNoFile(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Replaceable(pipe); err != nil {
+	if err := Replaceable("--out", pipe); err != nil {
 		t.Fatal(err)
 	}
 	// Open for both, it does not wait for a writer.
@@ -59,7 +59,7 @@ func TestOutputGoesBehindALink(t *testing.T) {
 }
 
 func TestDirectoryIsNoPlaceForAnOutput(t *testing.T) {
-	if err := Replaceable(t.TempDir()); err == nil {
+	if err := Replaceable("--out", t.TempDir()); err == nil {
 		t.Fatal("a directory was taken")
 	}
 }
