@@ -115,7 +115,7 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std terminal.
 		return fmt.Errorf("standard input: %w", err)
 	}
 	l.wait()
-	fmt.Fprintf(std.Err, "published %d records, refused %d lines\n", l.sent-l.refused, l.bad+l.refused)
+	fmt.Fprintf(std.Err, "published %s, refused %s\n", text.Plural(uint64(l.sent-l.refused), "record"), text.Plural(uint64(l.bad+l.refused), "line"))
 	if l.bad+l.refused > 0 {
 		return terminal.ExitCode(1)
 	}

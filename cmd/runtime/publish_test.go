@@ -74,7 +74,7 @@ func TestPublishLines(t *testing.T) {
 		defer reporting.Wait()
 		defer close(stop)
 		const line = `{"kind":"queue","queue":"busy","queue_len":5}` + "\n"
-		if got := publish(line); got.code != 1 || !strings.Contains(got.err, "did not take a record") || !strings.Contains(got.err, "published 0 records, refused 1 lines") {
+		if got := publish(line); got.code != 1 || !strings.Contains(got.err, "did not take a record") || !strings.Contains(got.err, "published 0 records, refused 1 line") {
 			t.Errorf("exit code %d: %s", got.code, got.err)
 		}
 		if got := publish(line, "--take-over"); got.code != 0 {

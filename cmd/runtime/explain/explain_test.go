@@ -67,6 +67,7 @@ func TestChangesAreToldWithTheirCause(t *testing.T) {
 	if e.State != "no plan" || e.Held != 1 || len(e.Changes) != 3 {
 		t.Fatalf("%+v", e)
 	}
+	says(t, &e, "gpu0.jobs has no plan: nobody announced worker gpu0\n")
 	for i, want := range []Change{
 		{Number: 4, What: "no plan any more", Why: "no plan: nobody announced worker gpu0"},
 		{Number: 3, What: "kernel interpreter → jit, most a launch 4,096 → 256", Why: "compiled: 5,000 slots, until below 3,584"},

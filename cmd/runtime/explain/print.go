@@ -92,7 +92,11 @@ func because(what string, r *telemetry.Recommendation) string {
 func (e *Explanation) Text() string {
 	var b strings.Builder
 	why := strings.TrimPrefix(e.Why, e.State+": ")
-	fmt.Fprintf(&b, "%s.%s is %s: %s\nnext: %s\n\n", e.Worker, e.Queue, e.State, why, e.Next)
+	state := "is " + e.State
+	if e.State == "no plan" {
+		state = "has no plan"
+	}
+	fmt.Fprintf(&b, "%s.%s %s: %s\nnext: %s\n\n", e.Worker, e.Queue, state, why, e.Next)
 	rows := [][2]string{
 		{"plan", text.OrDash(e.Plan)},
 		{"decided", fmt.Sprintf("decision %d, %s ago, by %s", e.Number, fleetview.Ago(time.Duration(e.Age*1e9)), text.Plain(e.By))},
