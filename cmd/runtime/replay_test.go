@@ -198,3 +198,13 @@ func TestReplayComparesWithAPolicyFile(t *testing.T) {
 		t.Errorf("run ended with exit code %d", code)
 	}
 }
+
+// What reads a log says where it is damaged, whatever else it has to say.
+func TestADamagedLogIsSaidToBe(t *testing.T) {
+	for _, args := range [][]string{{"replay", "-"}, {"whatif", "-"}, {"replay", "-", "--policy", "reference", "--diff"}} {
+		got := ringmaster(t, t.Context(), `{"type":"header","id":"7e`, args...)
+		if got.code != 1 || !strings.Contains(got.stdout+got.err, "standard input: line 1, at byte 0, after 0 decisions: damaged") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}

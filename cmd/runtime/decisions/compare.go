@@ -84,7 +84,7 @@ func Compare(log *Source, name string, other policy.Config) (*Comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Log: log.name, Policy: name, Problems: log.problems(), Whole: !log.damaged()}
+	c := &Comparison{Log: log.name, Policy: name, Problems: log.Problems(), Whole: !log.damaged()}
 	for _, queue := range slices.Sorted(maps.Keys(compared)) {
 		q := compared[queue].QueueComparison
 		c.Decisions += q.Decisions

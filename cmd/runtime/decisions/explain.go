@@ -44,7 +44,7 @@ func Explain(out io.Writer, log *Source, number uint64) error {
 			delete(previous, id)
 		}
 	}
-	fmt.Fprint(out, log.problems())
+	fmt.Fprint(out, log.Problems())
 	switch {
 	case found > 0:
 		return nil

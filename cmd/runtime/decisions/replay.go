@@ -38,7 +38,7 @@ func Replay(out io.Writer, log *Source, q Question) (same bool, err error) {
 		r.entry(log.header(), &e)
 	}
 	fmt.Fprint(out, r.text(log, q.Name))
-	fmt.Fprint(out, log.problems())
+	fmt.Fprint(out, log.Problems())
 	if r.entries == 0 {
 		return false, fmt.Errorf("%s: no decisions to replay", log.name)
 	}

@@ -137,8 +137,8 @@ func (l *Source) Close() {
 
 func (l *Source) damaged() bool { return l.damages > 0 }
 
-// problems lists damage and gaps, and is empty if the log is whole.
-func (l *Source) problems() string {
+// Problems lists damage and gaps of what was read so far, and is empty if the log is whole.
+func (l *Source) Problems() string {
 	var b strings.Builder
 	for _, d := range l.damage {
 		fmt.Fprintln(&b, d)

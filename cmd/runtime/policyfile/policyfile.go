@@ -115,6 +115,12 @@ func Placed(err error) error {
 	var wrong *toml.DecodeError
 	if errors.As(err, &wrong) {
 		line, column := wrong.Position()
+		switch key := strings.Join(wrong.Key(), "."); { // the library's own words name types of this program
+		case strings.Contains(err.Error(), " into struct field "):
+			return fmt.Errorf("line %d, column %d: %s is of another kind: a number, true or false, or a text, as `ringmaster config sample` has it", line, column, key)
+		case strings.Contains(err.Error(), " cannot be stored in "):
+			return fmt.Errorf("line %d, column %d: %s is beyond what it can be", line, column, key)
+		}
 		return fmt.Errorf("line %d, column %d: %w", line, column, err)
 	}
 	return err

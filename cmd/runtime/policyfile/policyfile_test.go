@@ -26,9 +26,9 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"[policy]\n\njit_queue_len = 3":            `line 3, column 1: there is no key "policy.jit_queue_len"; did you mean policy.jit_queue_len_hysteresis or policy.jit_queue_len_threshold?`,
 		"[policy.sizing]\nturn_ms = 3":             `line 2, column 1: there is no key "policy.sizing.turn_ms"; did you mean policy.sizing.turn_us?`,
-		"[policy]\ndwell = \"8\"":                  "line 2, column 9",
-		"[policy]\nsparse_frontier_bps = 70000":    "70000",
-		"[policy]\nsparse_frontier_bps = -1":       "-1",
+		"[policy]\ndwell = \"8\"":                  "line 2, column 9: policy.dwell is of another kind: a number, ",
+		"[policy]\nsparse_frontier_bps = 70000":    "policy.sparse_frontier_bps is beyond what it can be",
+		"[policy]\nsparse_frontier_bps = -1":       "policy.sparse_frontier_bps is beyond what it can be",
 		"[policy]\nbase = \"best\"":                `base = "best": want standard or reference`,
 		"[policy]\ndwell = 0":                      "dwell is 0, want at least 1",
 		"[policy]\nsparse_frontier_bps = 4000":     "overlap",

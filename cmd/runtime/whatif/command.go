@@ -3,6 +3,7 @@ package whatif
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,25 +45,29 @@ func (c *Command) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		other = &named
 	}
 	if c.Log != "" {
-		return c.report(decisions.FromFile(c.Log, std.In), other, std.Out)
+		return c.report(decisions.FromFile(c.Log, std.In), other, std)
 	}
 	return c.With(ctx, "ringmaster whatif", log, func(ctx context.Context, conn *natsio.Conn) error {
-		return c.report(decisions.FromStream(ctx, conn), other, std.Out)
+		return c.report(decisions.FromStream(ctx, conn), other, std)
 	})
 }
 
-func (c *Command) report(source *decisions.Source, other *policy.Config, out io.Writer) error {
+func (c *Command) report(source *decisions.Source, other *policy.Config, std terminal.Stdio) error {
 	source.Queue = c.Queue
 	defer source.Close()
 	study, err := Read(source, c.Policy, other)
 	if err != nil {
 		return err
 	}
+	fmt.Fprint(text.PlainWriter{To: std.Err}, source.Problems())
+	if study.decisions == 0 {
+		return errors.New("there are no decisions to estimate from")
+	}
 	r := study.Report()
 	if c.JSON {
-		err = json.NewEncoder(out).Encode(r)
+		err = json.NewEncoder(std.Out).Encode(r)
 	} else {
-		_, err = io.WriteString(out, r.String())
+		_, err = io.WriteString(std.Out, r.String())
 	}
 	if err == nil && !r.Answered() {
 		return terminal.ExitCode(1)

@@ -89,6 +89,8 @@ type Study struct {
 	names   []string // of the alternatives
 	queues  map[string]*queue
 	audited bool // a decision could have been an audit
+
+	decisions uint64 // that were read
 }
 
 // Read reads a log. The alternative is another policy, by its name, or with a nil policy each of the
@@ -102,6 +104,7 @@ func Read(log *decisions.Source, name string, other *policy.Config) (*Study, err
 		alone.AuditLaunches, other = 0, &alone
 	}
 	err := decisions.Walk(log, other, func(by *policy.Config, logged, again *decisionlog.Entry, _ bool) {
+		s.decisions++
 		key := logged.Worker + "." + logged.Queue
 		q := s.queues[key]
 		if q == nil {
