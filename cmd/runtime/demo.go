@@ -10,8 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/admin"
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/option"
+	"ringmaster/cmd/runtime/oversight"
 	"ringmaster/cmd/runtime/slots"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
@@ -34,6 +37,7 @@ type demoCmd struct {
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of the queue decode address memory outside its window, which is a fault."`
 	Compare    int           `default:"5" placeholder:"N" help:"Behind the trace, say what the decision was worth: play parts of it again, N with it and N at one geometry for every launch, by turns of a second. 0: do not."`
+	HTTP       string        `name:"http" placeholder:"ADDR" default:"${http_addr}" help:"Serve the live view for a browser at this address while it runs, as run --http does; with --http= nothing is served."`
 	JSON       bool          `help:"Print the summary as one JSON object."`
 }
 
@@ -75,12 +79,18 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	if err := opcodes.Compile(device); err != nil {
 		return err
 	}
-	d, err := demo.Start(ctx, c.config(server.URL(), device, opcodes, log))
+	cfg := c.config(server.URL(), device, opcodes, log)
+	seen, page := c.view(log)
+	defer seen.Close()
+	seen.Meter(&cfg.Worker)
+	d, err := demo.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	fmt.Fprintf(std.Err, "NATS at %s, ring on %s\n", server.URL(), d.DeviceName())
+	seen.Serving(ctx, d.Node())
+	defer seen.Stopping(false)
+	fmt.Fprintf(std.Err, "NATS at %s, ring on %s, %s\n", server.URL(), d.DeviceName(), page)
 	summary, err := c.play(ctx, d, terminal.NewScreen(std.Err))
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -99,6 +109,21 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		return terminal.ExitCode(1)
 	}
 	return compared
+}
+
+// view serves what a browser shows, and says where. A demonstration goes on without it.
+func (c *demoCmd) view(log *slog.Logger) (seen *oversight.Oversight, page string) {
+	cfg := oversight.Config{HTTP: admin.Config{Addr: c.HTTP, Log: log}, Version: version, Queues: metrics.DefaultQueues, Log: log}
+	seen, err := oversight.Begin(cfg)
+	switch {
+	case err != nil:
+		cfg.HTTP.Addr = ""
+		seen, _ = oversight.Begin(cfg) // which serves nothing, and cannot fail
+		return seen, "no page (" + err.Error() + ")"
+	case c.HTTP == "":
+		return seen, "no page"
+	}
+	return seen, "page at http://" + seen.Addr()
 }
 
 // compare has the summary say what the decision was worth.

@@ -3,12 +3,16 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/glcompute/gltest"
 )
 
@@ -78,6 +82,45 @@ func TestDemoEndsWithWhatTheDecisionWasWorth(t *testing.T) {
 	_, after, found := strings.Cut(text.stdout, "\ndecided / always 256×")
 	if text.code != 0 || !found || !strings.Contains(strings.Join(strings.Fields(after), " "), "the same 3m20s of the trace") {
 		t.Errorf("exit code %d, %q, %s", text.code, text.stdout, text.err)
+	}
+}
+
+// While it plays, a browser sees it; where the address is taken, it plays without.
+func TestDemoServesThePage(t *testing.T) {
+	t.Parallel() // it plays for eight seconds
+	requireGL(t)
+	told, to := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(t.Context(), []string{"demo", "--compare=0", "--limit", "8m", "--http", "127.0.0.1:0"}, terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: to})
+		to.Close()
+	}()
+	lines := bufio.NewScanner(told)
+	if !lines.Scan() {
+		t.Fatal("it said nothing")
+	}
+	_, url, found := strings.Cut(lines.Text(), "page at ")
+	if !found {
+		t.Fatal(lines.Text())
+	}
+	go func() {
+		for lines.Scan() { // of its progress
+		}
+	}()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if page, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "no queue heard yet") {
+		t.Errorf("%s, %v:\n%s", answer.Status, err, page)
+	}
+	taken := ringmaster(t, t.Context(), "", "demo", "--compare=0", "--limit", "1m", "--speed", "1000", "--http", strings.TrimPrefix(url, "http://"))
+	if taken.code != 0 || !strings.Contains(taken.err, "no page (") {
+		t.Errorf("with the address of another: %+v", taken)
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("it ended with exit code %d", code)
 	}
 }
 

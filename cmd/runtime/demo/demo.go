@@ -57,6 +57,9 @@ func Start(ctx context.Context, cfg Config) (_ *Demo, err error) {
 	return d, err
 }
 
+// Node is the worker.
+func (d *Demo) Node() *worker.Node { return d.node }
+
 // connect opens one more connection.
 func (d *Demo) connect(name string) (*natsio.Conn, error) {
 	c := d.bus
