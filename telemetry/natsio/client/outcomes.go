@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,8 +37,8 @@ type Outcomes struct {
 
 // FollowOutcomes begins to collect the done records of the batches that mine accepts, and
 // every refusal of work of the queue. mine may be called by two goroutines. The error wraps
-// natsio.ErrBadName, or ctx's if the server does not confirm until it ends; without a connection
-// it wraps natsio.ErrDisconnected.
+// natsio.ErrBadName, natsio.ErrNotPermitted if the user may not hear either, or ctx's if the server does not confirm
+// until it ends; without a connection it wraps natsio.ErrDisconnected.
 func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string, mine func(batch string) bool) (*Outcomes, error) {
 	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return nil, err
@@ -57,6 +58,10 @@ func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string
 	}
 	if err == nil {
 		err = conn.Flush(ctx)
+	}
+	if err == nil {
+		denied := conn.Denied()
+		err = cmp.Or(denied[conn.Subjects().Done(worker, queue)], denied[conn.Subjects().Rejected(worker, queue)])
 	}
 	if err != nil {
 		o.Close()

@@ -63,6 +63,19 @@ func TestARefusedSubjectIsTheErrorOfARequest(t *testing.T) {
 	}
 }
 
+// Who may not hear what becomes of batches is told so before the first is sent: a done record could come before the
+// word of the refusal.
+func TestWhoMayNotHearOutcomesIsToldAtOnce(t *testing.T) {
+	url := permitting(t)
+	for range 50 {
+		c := dial(t, url)
+		if _, err := FollowOutcomes(testContext(t), c, "gpu0", "q", func(string) bool { return true }); !errors.Is(err, natsio.ErrNotPermitted) {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+}
+
 // A server that takes what is published and never acknowledges it, as one that its cluster has lost, is left for
 // another one; what is under way there is stored once.
 func TestBatchesGoToAnotherServerWhenNoAcknowledgementsCome(t *testing.T) {
