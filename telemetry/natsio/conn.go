@@ -3,6 +3,7 @@ package natsio
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -292,6 +293,9 @@ func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
 // Session changes with every new connection to a server.
 func (c *Conn) Session() uint64 { return c.nc.Stats().Reconnects }
+
+// Logger is told what people should know.
+func (c *Conn) Logger() *slog.Logger { return c.cfg.Logger }
 
 // Encoding is that of the records sent.
 func (c *Conn) Encoding() telemetry.Encoding { return c.cfg.Encoding }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,8 +15,11 @@ import (
 )
 
 const (
+	// quietPeriod is how long Wait hears of none of its batches before it has the stream read: a
+	// subscription that has stopped, or was too slow, says nothing on a connection that lives.
+	quietPeriod = 15 * time.Second
 	// keptMargin is how far the clocks of a submitter and its server may be apart: records are
-	// asked for from so long before the submitter began to listen.
+	// asked for from so long before the submitter began to listen, or read them last.
 	keptMargin = time.Minute
 	// keptPatience bounds one reading of them.
 	keptPatience = 10 * time.Second
@@ -25,32 +29,66 @@ const (
 	keptLife = 30 * time.Second
 )
 
-// rehear hears the done records of a queue that the stream has kept, whenever the connection was
-// lost and is back, until ctx ends: they may have been published meanwhile. Without the stream,
-// or without the right to read it, what was missed stays missed.
-func rehear(ctx context.Context, conn *natsio.Conn, worker, queue string, take func(*telemetry.Done)) {
+// rehear reads the done records that the stream has kept, until ctx ends: whenever the connection
+// was lost and is back, as they may have been published meanwhile, and for the batches that Wait
+// asks about. Without the stream, or without the right to read it, what was missed stays missed.
+func (o *Outcomes) rehear(ctx context.Context) {
 	from := time.Now().Add(-keptMargin)
-	connected := conn.NATS().StatusChanged(nats.CONNECTED)
-	defer conn.NATS().RemoveStatusListener(connected)
-	session := conn.Session()
+	connected := o.conn.NATS().StatusChanged(nats.CONNECTED)
+	defer o.conn.NATS().RemoveStatusListener(connected)
+	session := o.conn.Session()
+	read := func(take func(*telemetry.Done)) error {
+		began := time.Now()
+		err := hearKept(ctx, o.conn, o.worker, o.queue, from, take)
+		if err == nil {
+			from = began.Add(-keptMargin)
+		}
+		return err
+	}
+	said := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-conn.Closed():
+		case <-o.conn.Closed():
 			return
+		case batches := <-o.overdue:
+			found := 0
+			err := read(func(d *telemetry.Done) {
+				if slices.Contains(batches, d.Batch) {
+					o.take(d)
+					found++
+				}
+			})
+			said = o.say(said || ctx.Err() != nil, found, err)
+			continue
 		case <-connected:
 		}
-		for attempt := 1; conn.Session() != session && attempt <= keptAttempts; attempt++ {
-			now := conn.Session()
-			err := hearKept(ctx, conn, worker, queue, from, take)
+		for attempt := 1; o.conn.Session() != session && attempt <= keptAttempts; attempt++ {
+			now := o.conn.Session()
+			err := read(o.hear)
 			if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
 				session = now
-			} else if !conn.Pause(ctx, attempt) {
+			} else if !o.conn.Pause(ctx, attempt) {
 				return
 			}
 		}
 	}
+}
+
+// say says, unless it was said, that done records were missed, or that it cannot be known whether any were.
+func (o *Outcomes) say(said bool, found int, err error) bool {
+	switch {
+	case said || errors.Is(err, jetstream.ErrStreamNotFound): // nothing is kept: there is nothing to read
+	case err != nil:
+		o.conn.Logger().Warn("no done record comes, and those that were kept cannot be read: one that was missed stays missed",
+			"worker", o.worker, "queue", o.queue, "error", err)
+		return true
+	case found > 0:
+		o.conn.Logger().Warn("done records were missed, and are read from the stream that keeps them", "worker", o.worker, "queue", o.queue, "batches", found)
+		return true
+	}
+	return said
 }
 
 // hearKept reads what the stream has of a queue from a time on.

@@ -19,7 +19,8 @@ const maxOutcomes = 1 << 14
 
 // Outcomes collects what becomes of batches of one queue. Make it before PublishWork: it hears
 // what is published from then on. What is published while the connection is lost it hears
-// afterwards, where a stream keeps done records; refusals are not kept.
+// afterwards, and what is missed on a connection that lives while somebody waits for it, where a
+// stream keeps done records; refusals are not kept.
 type Outcomes struct {
 	conn           *natsio.Conn
 	worker, queue  string
@@ -27,6 +28,8 @@ type Outcomes struct {
 	work           string // subject of the queue's batches
 	done, rejected *natsio.Subscription
 	news           chan struct{}
+	quiet          time.Duration      // quietPeriod
+	overdue        chan []string      // batches that nothing was heard of for so long
 	stop           context.CancelFunc // of rehear
 	rehearing      sync.WaitGroup
 
@@ -43,10 +46,13 @@ func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string
 	if err := natsio.CheckTaker(worker, queue); err != nil {
 		return nil, err
 	}
-	o := &Outcomes{conn: conn, worker: worker, queue: queue, mine: mine, work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1), ended: make(map[string]*telemetry.Done)}
+	o := &Outcomes{
+		conn: conn, worker: worker, queue: queue, mine: mine, work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1),
+		quiet: quietPeriod, overdue: make(chan []string, 1), ended: make(map[string]*telemetry.Done),
+	}
 	following, stop := context.WithCancel(context.Background())
 	o.stop = stop
-	o.rehearing.Go(func() { rehear(following, conn, worker, queue, o.hear) })
+	o.rehearing.Go(func() { o.rehear(following) })
 	var err error
 	o.done, err = conn.SubscribeDone(worker, queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { o.hear(d) })
 	if err == nil {
@@ -96,11 +102,17 @@ func (o *Outcomes) hear(d *telemetry.Done) {
 // Wait returns when every batch has a done record. done is called with each as it comes,
 // once a batch; its error ends the wait. If a batch without a done record is refused, the
 // error wraps natsio.ErrRefused and says why. Of refusals that name none of the batches,
-// which may concern somebody else, other is told. If ctx ends first the error wraps its.
+// which may concern somebody else, other is told. After 15 s without one of the done records they
+// are looked for in the stream that keeps them, again and again. If ctx ends first the error wraps its.
 func (o *Outcomes) Wait(ctx context.Context, batches []string, done func(*telemetry.Done) error, other func(*telemetry.Rejected)) error {
 	left := slices.Clone(batches)
+	quiet := time.NewTimer(o.quiet)
+	defer quiet.Stop()
 	for {
 		ended, refused := o.fetch(left)
+		if len(ended) > 0 {
+			quiet.Reset(o.quiet)
+		}
 		for _, d := range ended {
 			left = slices.DeleteFunc(left, func(batch string) bool { return batch == d.Batch })
 			if err := done(d); err != nil {
@@ -122,6 +134,12 @@ func (o *Outcomes) Wait(ctx context.Context, batches []string, done func(*teleme
 		}
 		select {
 		case <-o.news:
+		case <-quiet.C:
+			quiet.Reset(o.quiet)
+			select {
+			case o.overdue <- slices.Clone(left):
+			default: // the stream is being read
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("%d batches without a done record, %s the first: %w", len(left), left[0], ctx.Err())
 		}
