@@ -19,7 +19,8 @@ const (
 	// subscription that has stopped, or was too slow, says nothing on a connection that lives.
 	quietPeriod = 15 * time.Second
 	// keptMargin is how far the clocks of a submitter and its server may be apart: records are
-	// asked for from so long before the submitter began to listen, or read them last.
+	// asked for from so long before the submitter began to listen, or
+	// read them last at a new connection.
 	keptMargin = time.Minute
 	// keptPatience bounds one reading of them.
 	keptPatience = 10 * time.Second
@@ -37,14 +38,6 @@ func (o *Outcomes) rehear(ctx context.Context) {
 	connected := o.conn.NATS().StatusChanged(nats.CONNECTED)
 	defer o.conn.NATS().RemoveStatusListener(connected)
 	session := o.conn.Session()
-	read := func(take func(*telemetry.Done)) error {
-		began := time.Now()
-		err := hearKept(ctx, o.conn, o.worker, o.queue, from, take)
-		if err == nil {
-			from = began.Add(-keptMargin)
-		}
-		return err
-	}
 	said := false
 	for {
 		select {
@@ -54,7 +47,7 @@ func (o *Outcomes) rehear(ctx context.Context) {
 			return
 		case batches := <-o.overdue:
 			found := 0
-			err := read(func(d *telemetry.Done) {
+			err := hearKept(ctx, o.conn, o.worker, o.queue, from, func(d *telemetry.Done) {
 				if slices.Contains(batches, d.Batch) {
 					o.take(d)
 					found++
@@ -65,8 +58,11 @@ func (o *Outcomes) rehear(ctx context.Context) {
 		case <-connected:
 		}
 		for attempt := 1; o.conn.Session() != session && attempt <= keptAttempts; attempt++ {
-			now := o.conn.Session()
-			err := read(o.hear)
+			now, began := o.conn.Session(), time.Now()
+			err := hearKept(ctx, o.conn, o.worker, o.queue, from, o.hear)
+			if err == nil {
+				from = began.Add(-keptMargin) // all of ours until then are heard, not only those that Wait asked about
+			}
 			if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
 				session = now
 			} else if !o.conn.Pause(ctx, attempt) {
