@@ -15,7 +15,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-cycles packages packages-test package package-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-crashes soak-cycles packages packages-test package package-test clean
 
 run: build
 	bin/ringmaster demo
@@ -85,6 +85,10 @@ soak-network:
 # A minute and a half: how long records wait beside a neighbour that sends a thousand records a second, each of another queue.
 soak-flood:
 	$(GO) run ./bench/fleet --servers 1 --deciders 1 --workers 10 --rate 50 --runs 3 --flood 1000
+
+# Four minutes: a worker with a device is killed with batches in hand. docs/reliability.md has its table.
+soak-crashes:
+	$(GO) run ./bench/fleet --crashes 20
 
 # Starts and ends a node that decides a thousand times; fails if anything stays behind. CI has a hundred.
 soak-cycles:

@@ -7,8 +7,10 @@
 //	go run ./bench/fleet --workers 1000 --runs 20
 //	go run ./bench/fleet --namespaces --workers 1000 --rate 1
 //	go run ./bench/fleet --flood 1000 --workers 10 --rate 50 --servers 1 --deciders 1
+//	go run ./bench/fleet --crashes 20
 //
-// The second line has faults of the network instead, and the third a neighbour that floods the bus.
+// The second line has faults of the network instead, the third a neighbour that floods the bus, and
+// the last kills a worker with a device that has batches in hand.
 package main
 
 import (
@@ -37,7 +39,15 @@ func main() {
 	flooding := flag.Int("flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
 	apart := flag.Bool("namespaces", false, "a network namespace for each server, and faults of the network instead of those of processes (root only)")
 	only := flag.String("faults", "", "names of the faults, separated by commas; all if empty")
+	crashed := flag.Int("crashes", 0, "instead of all that: times that a worker with a device is killed with batches in hand")
 	flag.Parse()
+	if *crashed > 0 {
+		if err := crashes(*crashed); err != nil {
+			fmt.Fprintln(os.Stderr, "fleet:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(options{*workers, *rate, *servers, *deciders, *runs, *flooding, *apart, *only}); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)

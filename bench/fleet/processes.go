@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -48,14 +49,19 @@ type fleet struct {
 	dir      string
 	servers  []*process
 	deciders []*process
+	workers  []*process // with a device
 	urls     []string
 	net      *network // nil: all are on the loopback interface
 }
 
 func build(dir, name, pkg string) (string, error) {
+	return buildWith(dir, name, pkg, []string{"CGO_ENABLED=0"})
+}
+
+func buildWith(dir, name, pkg string, env []string, flags ...string) (string, error) {
 	path := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-o", path, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{pkg})...)
+	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
@@ -142,7 +148,7 @@ func (f *fleet) add(to *[]*process, name, path string, args []string) error {
 }
 
 func (f *fleet) close() {
-	for _, p := range append(f.deciders, f.servers...) {
+	for _, p := range slices.Concat(f.workers, f.deciders, f.servers) {
 		p.signal(syscall.SIGCONT)
 		p.end(syscall.SIGKILL)
 		p.log.Close()
