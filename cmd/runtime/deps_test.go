@@ -140,11 +140,11 @@ var projectImports = map[string][]string{
 		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
 	"telemetry/natsio/ownership": {"telemetry", "telemetry/complaint", "telemetry/natsio"}, // who decides for which worker
 
-	"bench/fleet":           {"cmd/runtime/audit", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided"}, // what faults cost a fleet
-	"bench/course/arrivals": nil,                                                                                                         // schedules from a seed
-	"cmd/runtime/chart":     nil,                                                                                                         // a picture from values
-	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"},                                                                   // rules in the policy's place, in its terms
-	"bench/course/interval": nil,                                                                                                         // what pairs of figures tell
+	"bench/fleet":           {"cmd/runtime/audit", "megakernel/kernel", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided"}, // what faults cost a fleet
+	"bench/course/arrivals": nil,                                                                                                                                                                 // schedules from a seed
+	"cmd/runtime/chart":     nil,                                                                                                                                                                 // a picture from values
+	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"},                                                                                                                           // rules in the policy's place, in its terms
+	"bench/course/interval": nil,                                                                                                                                                                 // what pairs of figures tell
 }
 
 // externalOwners lists who may import a third-party module, and why.
