@@ -3,6 +3,7 @@ package natsio
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -40,6 +41,37 @@ func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
 	s.consume(t, DefaultWorkConfig())
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	s.wantStored(t, 0)
+}
+
+// The server counts a delivery when it hands a batch out, started or not. A process that ends in order
+// costs each batch that it has in hand one, and those that wait in the stream none.
+func TestARestartCostsOneDeliveryOfWhatIsInHand(t *testing.T) {
+	cfg := DefaultWorkConfig()
+	cfg.MaxPending, cfg.RetryMin, cfg.RetryMax = 2, time.Hour, time.Hour
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { *c = cfg })
+	for _, batch := range []string{"b1", "b2", "b3"} {
+		s.submit(t, batch)
+	}
+	const restarts = 4
+	for range restarts {
+		for range cfg.MaxPending {
+			receive(t, s.batches).settled(telemetry.OutcomeBusy, errors.New("no room"))
+		}
+		s.drained(t)
+		s.consume(t, cfg)
+	}
+	times := make(map[string]uint64)
+	for range 3 {
+		d := receive(t, s.batches)
+		s.consumer.mu.Lock()
+		times[d.work.Batch] = s.consumer.pending[uint64(d.work.Batch[1]-'0')].delivered // by its place in the stream
+		s.consumer.mu.Unlock()
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+	if want := map[string]uint64{"b1": restarts + 1, "b2": restarts + 1, "b3": 1}; !maps.Equal(times, want) {
+		t.Errorf("deliveries %v, want %v", times, want)
+	}
 	s.wantStored(t, 0)
 }
 
