@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,6 +47,9 @@ func (o *Outcomes) rehear(ctx context.Context) {
 		case <-o.conn.Closed():
 			return
 		case batches := <-o.overdue:
+			if !o.mayRead() {
+				continue
+			}
 			found := 0
 			err := hearKept(ctx, o.conn, o.worker, o.queue, from, func(d *telemetry.Done) {
 				if slices.Contains(batches, d.Batch) {
@@ -70,6 +74,17 @@ func (o *Outcomes) rehear(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// mayRead reports whether the server has refused nothing on this connection that reading takes: each
+// refusal is a line in the log of both.
+func (o *Outcomes) mayRead() bool {
+	for subject := range o.conn.Denied() {
+		if strings.Contains(subject, ".CONSUMER.CREATE."+o.conn.DoneStream()+".") {
+			return false
+		}
+	}
+	return true
 }
 
 // say says, unless it was said, that done records were missed, or that it cannot be known whether any were.

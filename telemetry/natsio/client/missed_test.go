@@ -53,3 +53,19 @@ func TestAWaitReadsWhatItMissedOnALivingConnection(t *testing.T) {
 		t.Errorf("said %d times, want once: %s", n, lines.String())
 	}
 }
+
+// Who may not read the stream is refused once, not every 15 s.
+func TestARefusedReadingIsNotRepeated(t *testing.T) {
+	c := dial(t, permitting(t, "ringmaster.v1.>"))
+	o := &Outcomes{conn: c}
+	for _, refused := range []string{"$JS.API.CONSUMER.CREATE.OTHER.x.y", "$JS.API.CONSUMER.CREATE.RINGMASTER_DONE.x.ringmaster.v1.done.gpu0.a"} {
+		if !o.mayRead() {
+			t.Fatal("nothing was refused that it takes to read done records")
+		}
+		must(t, c.NATS().Publish(refused, nil))
+		must(t, c.Flush(testContext(t)))
+	}
+	if o.mayRead() {
+		t.Error("it would be refused again")
+	}
+}
