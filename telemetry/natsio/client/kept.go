@@ -47,8 +47,8 @@ func (o *Outcomes) rehear(ctx context.Context) {
 		case <-o.conn.Closed():
 			return
 		case batches := <-o.overdue:
-			if !o.mayRead() {
-				continue
+			if !o.conn.NATS().IsConnected() || !o.mayRead() {
+				continue // a new connection reads by itself
 			}
 			found := 0
 			err := hearKept(ctx, o.conn, o.worker, o.queue, from, func(d *telemetry.Done) {
@@ -92,7 +92,7 @@ func (o *Outcomes) say(said bool, found int, err error) bool {
 	switch {
 	case said || errors.Is(err, jetstream.ErrStreamNotFound): // nothing is kept: there is nothing to read
 	case err != nil:
-		o.conn.Logger().Warn("no done record comes, and those that were kept cannot be read: one that was missed stays missed",
+		o.conn.Logger().Warn("no done record comes, and those that were kept cannot be read; trying again",
 			"worker", o.worker, "queue", o.queue, "error", err)
 		return true
 	case found > 0:
