@@ -71,6 +71,8 @@ type bounds struct {
 	// stopPanics times within stopWindow, and the longest that it is stopped
 	// after maxFailures failed launches.
 	stopPause time.Duration
+	// newQueues and newQueuesAtOnce are how many queues become known by telemetry a second, and after a pause.
+	newQueues, newQueuesAtOnce float64
 }
 
 const (
@@ -105,7 +107,7 @@ func DefaultConfig() Config {
 		Logger:    slog.New(slog.DiscardHandler),
 		bounds: bounds{
 			heartbeat: time.Second, idleAfter: 10 * time.Minute, stopPause: time.Minute,
-			maxWorkers: 1 << 12, maxPendingSlots: 1 << 22, maxFailures: 8,
+			newQueues: newQueues, newQueuesAtOnce: newQueuesAtOnce, maxWorkers: 1 << 12, maxPendingSlots: 1 << 22, maxFailures: 8,
 		},
 	}
 }

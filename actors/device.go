@@ -34,6 +34,7 @@ type device struct {
 	mentioned atomic.Uint64      // tick of the last announcement, record or batch
 	emptied   uint64             // tick at which a queue of it was forgotten; guarded by System.mu
 	every     atomic.Uint64      // intervals from one heartbeat of a queue to its next
+	pace      allowance          // of queues that become known by telemetry; guarded by System.mu
 
 	// What the tuners of the worker's queues have while it is not local.
 	room   *session.Room

@@ -11,6 +11,8 @@ var (
 	// ErrQueueLimit says that Config.MaxQueues queues are known, and that none of those that
 	// could give way has been silent for silentFor.
 	ErrQueueLimit = errors.New("too many queues")
+	// ErrNewQueues says that queues become known by telemetry faster than newQueues allows. A later record is taken.
+	ErrNewQueues = errors.New("too many new queues at once; this one is taken by a later record")
 	// ErrWorkerLimit says that maxWorkers workers are known, and that none of them gives way.
 	ErrWorkerLimit = errors.New("too many workers")
 	// ErrRewind says that a cumulative counter went backwards within an incarnation.

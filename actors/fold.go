@@ -27,7 +27,7 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, at time.Time,
 	default:
 		return s.refuse(worker, queue, r, fmt.Errorf("%w: %v", ErrKind, r.Kind))
 	}
-	if err := s.with(worker, queue, func(f *family) error { return f.ingest(r, at, reply, s.tick.Load()) }); err != nil {
+	if err := s.withPaced(worker, queue, true, func(f *family) error { return f.ingest(r, at, reply, s.tick.Load()) }); err != nil {
 		return s.refuse(worker, queue, r, err)
 	}
 	return nil

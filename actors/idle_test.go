@@ -24,6 +24,7 @@ func TestIdleQueuesAreCheap(t *testing.T) {
 	}
 	cfg.Incarnation = 99
 	cfg.heartbeat, cfg.idleAfter = time.Hour, 24*time.Hour
+	unpaced(&cfg)
 	s, err := New(cfg, newCountingPublisher())
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// sweepChunk is how many heartbeats are sent before a pause, if there are more queues.
-const sweepChunk = 256
+// sweepChunk is how many heartbeats are sent before a pause, if there are more queues: decisions wait for those of a
+// chunk, about 20 µs each.
+const sweepChunk = 16
 
 // Bounds of the heartbeats in an interval: those of one worker's queues, and those of all.
 const (
@@ -191,7 +192,14 @@ func (s *System) removeDevice(d *device) {
 //   - What gives way is what has been silent longest, of some that are looked at, and for silentFor at
 //     least unless its worker has more than its share. Nothing gives way that has work or data here.
 //   - A worker that announces itself takes the place of one that never has, too.
+//
+// A new queue also costs the time of several decisions. So they become known by telemetry at a pace. What a flood of names
+// cannot use up is the pace of a worker that announced itself, and that of the first queues of workers.
 const (
+	newQueues, newQueuesAtOnce     = 200, 128 // of all workers, a second and after a pause; see bounds
+	firstQueues, firstQueuesAtOnce = 100, 64  // of workers without one
+	ownQueues, ownQueuesAtOnce     = 1, 8     // of a worker that announced itself
+
 	// silentFor is the silence after which the publisher of a queue is not live in any case.
 	silentFor = 10 * time.Second
 	// sampled is how many names are looked at to find one that gives way.
@@ -223,6 +231,29 @@ func (s *System) roomFor(d *device) bool {
 		return false
 	}
 	s.remove(f)
+	return true
+}
+
+// mayIntroduce says whether one more queue of a worker may become known by telemetry now; s.mu is held for writing.
+func (s *System) mayIntroduce(d *device, now time.Time) bool {
+	return s.pace.allows(now, s.cfg.newQueues, s.cfg.newQueuesAtOnce) ||
+		len(d.families) == 0 && s.firstPace.allows(now, firstQueues, firstQueuesAtOnce) ||
+		d.view.Load().known && d.pace.allows(now, ownQueues, ownQueuesAtOnce)
+}
+
+// allowance is how often something may happen. The zero value has paused for long.
+type allowance struct {
+	left float64 // times that it may happen at once
+	at   time.Time
+}
+
+// allows counts one more time, unless that would be too often.
+func (p *allowance) allows(now time.Time, perSecond, atOnce float64) bool {
+	p.left, p.at = min(p.left+now.Sub(p.at).Seconds()*perSecond, atOnce), now
+	if p.left < 1 {
+		return false
+	}
+	p.left--
 	return true
 }
 

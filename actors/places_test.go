@@ -33,6 +33,60 @@ func knows(s *System, worker, queue string) bool {
 	return s.family(worker, queue) != nil
 }
 
+// unpaced has every queue become known at once.
+func unpaced(c *Config) { c.newQueues, c.newQueuesAtOnce = 1e9, 1e9 }
+
+// A flood of names becomes known at a pace. What others have goes on meanwhile, and so do their first queues and a few
+// new ones of workers that announced themselves.
+func TestNewQueuesBecomeKnownAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, speak := boundedSystem(t, 100_000, 1_000)
+		defer s.Close()
+		if err := s.Announce("calm", workerRecord(5, 1)); err != nil {
+			t.Fatal(err)
+		}
+		names := 0
+		flood := func() (known int) {
+			t.Helper()
+			for range 2_000 {
+				names++
+				switch err := speak(fmt.Sprint("flood", names%4), fmt.Sprint("q", names)); {
+				case err == nil:
+					known++
+				case !errors.Is(err, ErrNewQueues):
+					t.Fatal(err)
+				}
+			}
+			return known
+		}
+		if n := flood(); n != newQueuesAtOnce {
+			t.Errorf("%d of a flood became known at once, want %d", n, newQueuesAtOnce)
+		}
+		for i := range ownQueuesAtOnce + 1 { // one of them is its first
+			if err := speak("calm", fmt.Sprint("q", i)); err != nil {
+				t.Errorf("queue %d of a worker that is announced: %v", i, err)
+			}
+		}
+		if err := speak("calm", "more"); !errors.Is(err, ErrNewQueues) {
+			t.Errorf("more of them: %v", err)
+		}
+		if err := speak("new", "q"); err != nil {
+			t.Errorf("the first queue of a new worker: %v", err)
+		}
+		if err := speak("new", "another"); !errors.Is(err, ErrNewQueues) {
+			t.Errorf("its second: %v", err)
+		}
+		if err := speak("calm", "q0"); err != nil {
+			t.Errorf("a queue that is known: %v", err)
+		}
+		time.Sleep(time.Second / 5)
+		if n := flood(); n != newQueues/5 {
+			t.Errorf("%d became known in a fifth of a second, want %d", n, newQueues/5)
+		}
+		synctest.Wait()
+	})
+}
+
 func TestAFloodOfQueueNamesKeepsNoOtherWorkersQueueOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const places = 24
@@ -239,6 +293,7 @@ func TestHeartbeatsAreBoundedAndNoRecommendationExpires(t *testing.T) {
 		const many, few = 3*workerBeats + 1, 5
 		cfg := DefaultConfig()
 		cfg.Incarnation = 99
+		unpaced(&cfg)
 		pub := &beatRecorder{expires: make(map[string]time.Time), beats: make(map[string]int)}
 		s, err := New(cfg, pub)
 		if err != nil {

@@ -44,7 +44,7 @@ func reader(t testing.TB) *family {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	if err := s.introduce("gpu1", "q"); err != nil {
+	if err := s.introduce("gpu1", "q", false); err != nil {
 		t.Fatal(err)
 	}
 	return s.roster[0]

@@ -21,11 +21,12 @@ type System struct {
 	publisher Publisher
 	shell     *shell
 
-	mu         sync.RWMutex // devices, roster, retired; held over folds so that a queue in use is not forgotten
-	devices    map[string]*device
-	roster     []*family // all queues
-	retired    Counts    // of forgotten queues
-	introduced uint64    // queues since the start
+	mu              sync.RWMutex // devices, roster, retired; held over folds so that a queue in use is not forgotten
+	devices         map[string]*device
+	roster          []*family // all queues
+	retired         Counts    // of forgotten queues
+	introduced      uint64    // queues since the start
+	pace, firstPace allowance // of those that become known by telemetry
 
 	stopped  atomic.Int64 // queues that are stopped after panics
 	started  time.Time
@@ -228,6 +229,11 @@ func (s *System) Reconsider(worker string) {
 // with runs use on a queue's family, which it makes if necessary, and keeps the
 // family from being forgotten meanwhile.
 func (s *System) with(worker, queue string, use func(*family) error) error {
+	return s.withPaced(worker, queue, false, use)
+}
+
+// withPaced is with, for a queue that may have to wait with becoming known.
+func (s *System) withPaced(worker, queue string, paced bool, use func(*family) error) error {
 	for {
 		s.mu.RLock()
 		if s.closed.Load() {
@@ -240,7 +246,7 @@ func (s *System) with(worker, queue string, use func(*family) error) error {
 			return err
 		}
 		s.mu.RUnlock()
-		if err := s.introduce(worker, queue); err != nil {
+		if err := s.introduce(worker, queue, paced); err != nil {
 			return err
 		}
 	}
@@ -255,8 +261,8 @@ func (s *System) family(worker, queue string) *family {
 	return d.families[queue]
 }
 
-// introduce makes the family of a queue.
-func (s *System) introduce(worker, queue string) error {
+// introduce makes the family of a queue, unless it is paced and there are too many of them.
+func (s *System) introduce(worker, queue string, paced bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Load() || s.family(worker, queue) != nil {
@@ -268,6 +274,9 @@ func (s *System) introduce(worker, queue string) error {
 	d, err := s.device(worker, false)
 	if err != nil {
 		return err
+	}
+	if paced && !s.mayIntroduce(d, time.Now()) {
+		return ErrNewQueues
 	}
 	if !s.roomFor(d) {
 		return fmt.Errorf("%w: %d are known", ErrQueueLimit, len(s.roster))

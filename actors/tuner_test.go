@@ -326,7 +326,7 @@ func (m *countingMemory) Remember(_ string, e cache.Entry) {
 func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kernels, queues = session.MaxTuners, workerTuners/session.MaxTuners + 10
-		l := newLauncher(t, false, func(c *Config) { c.idleAfter = 5 * c.heartbeat })
+		l := newLauncher(t, false, func(c *Config) { c.idleAfter = 5 * c.heartbeat; unpaced(c) })
 		defer l.s.Close()
 		report := func(queue, kernel int) {
 			l.seq++
