@@ -88,7 +88,7 @@ func (s *switchback) pairs(queue string, draws map[uint64]uint64) map[uint64][][
 		if turn%2 == 0 || turn/2 < len(s.draws) { // kernels are built in the first round
 			continue
 		}
-		if ns, usual := turns[turn-1].likewise(of); usual > 0 {
+		if ns, usual := turns[turn-1].at(of); usual > 0 {
 			draw := s.draw(turn)
 			all[draw] = append(all[draw], [2]float64{ns, usual})
 		}
@@ -107,10 +107,10 @@ func (s sizes) add(slots, ns float64) {
 	s[size] = of
 }
 
-// likewise is how long the launches took, and how long they would have taken at what a slot of a launch of their size
-// takes in another turn; sizes that had no launch there are left out. Where launches take longer more work waits for the
+// at is how long the launches would have taken at what a slot of a launch of their size takes in another turn, and how
+// long they took; sizes that had no launch there are left out. Where launches take longer more work waits for the
 // next, which is larger and cheaper by the slot: that comes of the load, and estimates are of launches as they came.
-func (s sizes) likewise(other sizes) (there, here float64) {
+func (s sizes) at(other sizes) (there, here float64) {
 	for size, of := range s {
 		if o, ok := other[size]; ok {
 			there += o.ns / o.slots * of.slots

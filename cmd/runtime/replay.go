@@ -129,8 +129,8 @@ type auditCmd struct {
 
 // Help is what --help adds to the flags.
 func (auditCmd) Help() string {
-	return `Every decision has to follow the one before it: made from its state, with the next number, on inputs
-that do not go back. What does not is named with its message. It only reads, and may run beside whatever decides.
+	return `Every decision has to follow its queue's last decision: made from the state after that, with the next
+number, on inputs that do not go back. What does not is named with its message. It only reads, and may run beside whatever decides.
 The exit code is 0 if the stream is whole, and 1 if it is not or nothing is in it.`
 }
 

@@ -85,7 +85,7 @@ func (c *Checker) Take(sequence uint64, d *decisionlog.Decided) {
 	}
 }
 
-// follow says in what a message does not follow the one before it.
+// follow says in what a message does not follow its queue's last message.
 func (l *last) follow(d *decisionlog.Decided) (holes []string) {
 	note := func(format string, args ...any) { holes = append(holes, fmt.Sprintf(format, args...)) }
 	e := &d.Entry
@@ -99,7 +99,7 @@ func (l *last) follow(d *decisionlog.Decided) (holes []string) {
 		note("decision %d stands behind decision %d: %d are missing", e.Decision, l.number, e.Decision-l.number-1)
 	}
 	if r := &e.Records; r.Incarnation == l.records.Incarnation && r.Last < l.records.Last {
-		note("decision %d answers record %d of publisher %016x, and the one before it record %d", e.Decision, r.Last, uint64(r.Incarnation), l.records.Last)
+		note("decision %d answers record %d of publisher %016x, and decision %d record %d", e.Decision, r.Last, uint64(r.Incarnation), l.number, l.records.Last)
 	}
 	return holes
 }

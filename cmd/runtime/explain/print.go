@@ -27,7 +27,7 @@ func planText(p *fleetview.Plan, r *telemetry.Recommendation) string {
 	return said
 }
 
-// difference is what a decision launches otherwise than the one before, "" for nothing.
+// difference is what a decision launches otherwise than the decision before it, "" for nothing.
 func difference(before, after *telemetry.Recommendation) string {
 	if before.Error != "" || after.Error != "" {
 		switch {

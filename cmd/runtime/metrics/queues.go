@@ -50,7 +50,7 @@ func queueGauge(name, help string, rest summing, of func(*row) float64) queueFam
 var queueFamilies = []queueFamily{
 	queueCounter("records_total", "Records of the queue that were taken.", func(n *actors.Counts) float64 { return float64(n.Records) }),
 	queueCounter("decisions_total", "Decisions for the queue.", func(n *actors.Counts) float64 { return float64(n.Decisions) }),
-	queueCounter("changed_total", "Decisions whose plan launches something else than the one before.", func(n *actors.Counts) float64 { return float64(n.PlansChanged) }),
+	queueCounter("changed_total", "Decisions whose plan launches something else than the plan before.", func(n *actors.Counts) float64 { return float64(n.PlansChanged) }),
 	queueCounter("held_total", "Decisions in which hysteresis kept the topology.", func(n *actors.Counts) float64 { return float64(n.SwitchesHeld) }),
 	queueCounter("launches_total", "Launches of the queue.", func(n *actors.Counts) float64 { return float64(n.Launches) }),
 	queueCounter("failed_launches_total", "Launches among them that failed.", func(n *actors.Counts) float64 { return float64(n.FailedLaunches) }),
