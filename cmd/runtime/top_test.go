@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,33 +25,16 @@ func TestTopOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	var mu sync.Mutex
-	var drawn bytes.Buffer
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		buf := make([]byte, 4096)
-		for {
-			n, err := terminal.Read(buf)
-			mu.Lock()
-			drawn.Write(buf[:n])
-			mu.Unlock()
-			if err != nil { // the process has ended
-				return
-			}
-		}
-	}()
-	sees := func(want string) {
+	drawn := ""
+	buf := make([]byte, 4096)
+	sees := func(want string) { // a read waits until the process draws, or has ended
 		t.Helper()
-		for end := time.Now().Add(clientPatience); ; time.Sleep(10 * time.Millisecond) {
-			mu.Lock()
-			text := drawn.String()
-			mu.Unlock()
-			if strings.Contains(text, want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("no %q in %q", want, text)
+		for !strings.Contains(drawn, want) {
+			_ = terminal.SetReadDeadline(time.Now().Add(clientPatience)) // where a terminal can have one
+			n, err := terminal.Read(buf)
+			drawn += string(buf[:n])
+			if err != nil && !strings.Contains(drawn, want) {
+				t.Fatalf("no %q in %q: %v", want, drawn, err)
 			}
 		}
 	}
@@ -66,7 +47,6 @@ func TestTopOnATerminal(t *testing.T) {
 	if _, err := terminal.Write([]byte("q")); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
 	sees("\x1b[?1049l") // the shell's again
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
