@@ -15,7 +15,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-crashes soak-cycles packages packages-test package package-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-core soak-crashes soak-cycles packages packages-test package package-test clean
 
 run: build
 	bin/ringmaster demo
@@ -85,6 +85,10 @@ soak-network:
 # A minute and a half: how long records wait beside a neighbour that sends a thousand records a second, each of another queue.
 soak-flood:
 	$(GO) run ./bench/fleet --servers 1 --deciders 1 --workers 10 --rate 50 --runs 3 --flood 1000
+
+# A minute: what a decider carries that has one of two cores for itself. The server and the load share the other.
+soak-core:
+	taskset -c 0 $(GO) run ./bench/fleet --steady 10s --core 1 --servers 1 --deciders 1 --workers 1000 --rate 100 --batch 4
 
 # Four minutes: a worker with a device is killed with batches in hand. docs/reliability.md has its table.
 soak-crashes:

@@ -33,7 +33,7 @@ func crashes(runs int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	f, err := startFleet(dir, 1, 0, false)
+	f, err := startFleet(dir, 1, 0, -1, false)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (f *fleet) flood(l *load, rate, runs int) error {
 		for i, root := range kinds {
 			l.waits()
 			comes := l.worker(fmt.Sprintf("new%d_%d", run, i))
-			n.play(root, func() { l.announce(comes); l.report(comes) })
+			n.play(root, func() { l.announce(comes); l.report(comes, 1) })
 			waits := l.waits()
 			slices.Sort(waits)
 			p99[i] = append(p99[i], waits[len(waits)*99/100])

@@ -21,6 +21,7 @@ type load struct {
 	stop       chan struct{}
 	wait       sync.WaitGroup
 	unsent     atomic.Uint64
+	published  atomic.Uint64 // records
 }
 
 // queue is one worker's queue.
@@ -41,8 +42,8 @@ type queue struct {
 
 const queueName = "q"
 
-// startLoad begins to publish, each queue so many records a second.
-func startLoad(urls string, workers int, rate float64) (*load, error) {
+// startLoad begins to publish, each queue so many records a second, so many of them in a payload.
+func startLoad(urls string, workers int, rate float64, batch int) (*load, error) {
 	l := &load{stop: make(chan struct{}), byName: make(map[string]*queue)}
 	for _, conn := range []**natsio.Conn{&l.send, &l.hear} {
 		cfg := natsio.DefaultConfig()
@@ -70,7 +71,7 @@ func startLoad(urls string, workers int, rate float64) (*load, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.wait.Go(func() { l.publish(rate) })
+	l.wait.Go(func() { l.publish(rate, batch) })
 	return l, nil
 }
 
@@ -90,8 +91,8 @@ func (l *load) named(worker string) *queue {
 }
 
 // publish sends every queue's records, spread evenly over time, and announcements every five seconds.
-func (l *load) publish(rate float64) {
-	each := time.Duration(float64(time.Second) / (rate * float64(len(l.queues))))
+func (l *load) publish(rate float64, batch int) {
+	each := time.Duration(float64(batch) * float64(time.Second) / (rate * float64(len(l.queues))))
 	announced := make([]time.Time, len(l.queues))
 	next := time.Now()
 	for i := 0; ; i = (i + 1) % len(l.queues) {
@@ -109,7 +110,7 @@ func (l *load) publish(rate float64) {
 			announced[i] = time.Now()
 			l.announce(q)
 		}
-		l.report(q)
+		l.report(q, batch)
 	}
 }
 
@@ -122,15 +123,21 @@ func (l *load) announce(q *queue) {
 	l.publishTo(l.send.Subjects().Worker(q.worker), telemetry.Append(nil, telemetry.EncodingArray, h, &w))
 }
 
-func (l *load) report(q *queue) {
+// report sends so many records of a queue in one payload.
+func (l *load) report(q *queue, records int) {
+	var payload []byte
 	q.mu.Lock()
-	q.seq++
 	now := time.Now()
-	q.sent = append(q.sent, now)
-	h := telemetry.Header{Incarnation: q.incarnation, Seq: q.seq, SentNs: now.UnixNano()}
+	for range records {
+		q.seq++
+		q.sent = append(q.sent, now)
+		h := telemetry.Header{Incarnation: q.incarnation, Seq: q.seq, SentNs: now.UnixNano()}
+		r := telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: uint32(1000 + h.Seq*37%5000)}
+		payload = telemetry.Append(payload, telemetry.EncodingArray, h, &r)
+	}
 	q.mu.Unlock()
-	r := telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: uint32(1000 + h.Seq*37%5000)}
-	l.publishTo(l.send.Subjects().Telemetry(q.worker, queueName), telemetry.Append(nil, telemetry.EncodingArray, h, &r))
+	l.published.Add(uint64(records))
+	l.publishTo(l.send.Subjects().Telemetry(q.worker, queueName), payload)
 }
 
 func (l *load) publishTo(subject string, payload []byte) {

@@ -7,10 +7,12 @@
 //	go run ./bench/fleet --workers 1000 --runs 20
 //	go run ./bench/fleet --namespaces --workers 1000 --rate 1
 //	go run ./bench/fleet --flood 1000 --workers 10 --rate 50 --servers 1 --deciders 1
+//	go run ./bench/fleet --steady 10s --core 1 --workers 1000 --rate 100 --servers 1 --deciders 1
 //	go run ./bench/fleet --crashes 20
 //
-// The second line has faults of the network instead, the third a neighbour that floods the bus, and
-// the last kills a worker with a device that has batches in hand.
+// The second line has faults of the network instead, the third a neighbour that floods the bus, the
+// fourth no fault at all, to see what one core carries, and the last kills a worker with a device that
+// has batches in hand.
 package main
 
 import (
@@ -37,6 +39,9 @@ func main() {
 	deciders := flag.Int("deciders", 3, "processes that decide")
 	runs := flag.Int("runs", 5, "times of each fault")
 	flooding := flag.Int("flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
+	steady := flag.Duration("steady", 0, "instead of faults: how long the load is looked at without one")
+	batch := flag.Int("batch", 1, "records of a queue in each payload")
+	core := flag.Int("core", -1, "a core that the deciders keep to, one thread each; negative: any")
 	apart := flag.Bool("namespaces", false, "a network namespace for each server, and faults of the network instead of those of processes (root only)")
 	only := flag.String("faults", "", "names of the faults, separated by commas; all if empty")
 	crashed := flag.Int("crashes", 0, "instead of all that: times that a worker with a device is killed with batches in hand")
@@ -48,7 +53,7 @@ func main() {
 		}
 		return
 	}
-	if err := run(options{*workers, *rate, *servers, *deciders, *runs, *flooding, *apart, *only}); err != nil {
+	if err := run(options{*workers, *rate, *servers, *deciders, *runs, *flooding, *steady, *batch, *core, *apart, *only}); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
@@ -130,6 +135,8 @@ type options struct {
 	rate              float64
 	servers, deciders int
 	runs, flood       int
+	steady            time.Duration
+	batch, core       int
 	apart             bool
 	only              string
 }
@@ -144,12 +151,12 @@ func run(o options) error {
 	if o.flood == 0 { // a neighbour meets the usual bound of queues
 		bound = []string{"--max-queues", "100000"}
 	}
-	f, err := startFleet(dir, o.servers, o.deciders, o.apart, bound...)
+	f, err := startFleet(dir, o.servers, o.deciders, o.core, o.apart, bound...)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	l, err := startLoad(strings.Join(f.urls, ","), o.workers, o.rate)
+	l, err := startLoad(strings.Join(f.urls, ","), o.workers, o.rate, o.batch)
 	if err != nil {
 		return err
 	}
@@ -160,14 +167,16 @@ func run(o options) error {
 		}
 	}
 	time.Sleep(pause)
-	fmt.Printf("%d workers, %g records a second each, %d servers, %d deciders\n", o.workers, o.rate, o.servers, o.deciders)
-	if o.flood > 0 {
-		if err := f.flood(l, o.flood, o.runs); err != nil {
-			return err
-		}
-		return check(strings.Join(f.urls, ","), l)
+	fmt.Printf("%d workers, %g records a second each, %d in a payload, %d servers, %d deciders\n", o.workers, o.rate, o.batch, o.servers, o.deciders)
+	switch {
+	case o.flood > 0:
+		err = f.flood(l, o.flood, o.runs)
+	case o.steady > 0:
+		err = f.steady(l, o.steady)
+	default:
+		err = f.faults(l, o.runs, o.only)
 	}
-	if err := f.faults(l, o.runs, o.only); err != nil {
+	if err != nil {
 		return err
 	}
 	return check(strings.Join(f.urls, ","), l)

@@ -17,6 +17,7 @@ type process struct {
 	name string
 	path string
 	args []string
+	http string // where it is asked for metrics; empty: nowhere
 	log  *os.File
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
@@ -69,8 +70,9 @@ func buildWith(dir, name, pkg string, env []string, flags ...string) (string, er
 }
 
 // startFleet builds the programs and starts servers, then processes that decide, with more flags. What they log
-// is in files beside their stores. If they are apart, each server has a network namespace of its own.
-func startFleet(dir string, servers, deciders int, apart bool, more ...string) (_ *fleet, err error) {
+// is in files beside their stores. If they are apart, each server has a network namespace of its own. A core that
+// is not negative is the only one of the deciders.
+func startFleet(dir string, servers, deciders, core int, apart bool, more ...string) (_ *fleet, err error) {
 	f := &fleet{dir: dir}
 	defer func() {
 		if err != nil {
@@ -93,12 +95,21 @@ func startFleet(dir string, servers, deciders int, apart bool, more ...string) (
 	if err = f.startServers(server, servers); err != nil {
 		return nil, err
 	}
+	ports, err := freePorts(deciders)
+	if err != nil {
+		return nil, err
+	}
 	for i := range deciders {
+		http := fmt.Sprint("127.0.0.1:", ports[i])
 		// Each at another server; it knows the others from there.
-		args := append([]string{"run", "--decide-only", "--nats", f.urls[i%servers]}, more...)
-		if err := f.add(&f.deciders, fmt.Sprint("decider", i), ringmaster, args); err != nil {
+		args := append([]string{ringmaster, "run", "--decide-only", "--nats", f.urls[i%servers], "--http", http, "--http-pprof"}, more...)
+		if core >= 0 {
+			args = append([]string{"env", "GOMAXPROCS=1", "taskset", "-c", fmt.Sprint(core)}, args...) // which become the decider
+		}
+		if err := f.add(&f.deciders, fmt.Sprint("decider", i), args[0], args[1:]); err != nil {
 			return nil, err
 		}
+		f.deciders[i].http = http
 	}
 	return f, nil
 }
