@@ -31,7 +31,14 @@ type key struct {
 type report struct {
 	key
 	subject string
-	record  telemetry.Record
+	sentNs  int64
+	body    telemetry.Body
+}
+
+// place is where the newest record of a key is kept.
+type place struct {
+	newest *report
+	due    bool // it is in the outbox's list
 }
 
 // outbox decides what a publisher sends: of what was reported, and of what became of it. It knows no connection
@@ -44,44 +51,54 @@ type outbox struct {
 
 	mu       sync.Mutex
 	closed   bool // nothing more is taken
-	kept     map[key]*report
-	due      map[key]struct{} // of kept
-	launches []*report        // that are due, oldest first
-	subjects map[string]bool  // that were reported on
-	session  uint64           // in which all that is kept was due; 0: none
-	stats    PublisherStats   // but Waiting
+	kept     map[key]*place
+	due      []*place        // of kept
+	launches []*report       // that are due, oldest first
+	subjects map[string]bool // that were reported on
+	session  uint64          // in which all that is kept was due; 0: none
+	stats    PublisherStats  // but Waiting
 	judge    judge
 }
 
 func newOutbox(takeOver bool) outbox {
-	return outbox{takeOver: takeOver, kept: make(map[key]*report), due: make(map[key]struct{}), subjects: make(map[string]bool)}
+	return outbox{takeOver: takeOver, kept: make(map[key]*place), subjects: make(map[string]bool)}
 }
 
-// put takes a record of a moment, in nanoseconds. The error says why it is not taken; nothing has changed then.
-func (o *outbox) put(k key, subject string, sentNs int64, r *telemetry.Record) error {
+// put takes a record of a moment, in nanoseconds, and keeps a copy. The error says why it is not taken; nothing has
+// changed then.
+func (o *outbox) put(k key, subject string, sentNs int64, body telemetry.Body) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return natsio.ErrClosed
 	}
-	next := &report{key: k, subject: subject}
-	if old := o.kept[k]; old != nil {
-		next.record = old.record
+	var last telemetry.Body
+	at := o.kept[k]
+	if at != nil {
+		last = at.newest.body
 	} else if k.kind != telemetry.KindLaunch && len(o.kept) >= maxKept {
 		return fmt.Errorf("%w: %d records are kept", natsio.ErrBacklog, len(o.kept))
 	}
-	next.record.Header = telemetry.Header{Kind: k.kind, Incarnation: 1, Seq: 1, SentNs: sentNs}
-	if err := merge(&next.record, r, o.takeOver); err != nil {
+	whole, err := merge(last, k.kind, body, o.takeOver)
+	if err != nil {
 		return err
 	}
-	if err := o.judge.take(&next.record); err != nil {
+	if err := o.judge.take(telemetry.Header{Incarnation: 1, Seq: 1, SentNs: sentNs}, whole); err != nil {
 		return err
+	}
+	next := &report{key: k, subject: subject, sentNs: sentNs, body: whole}
+	if at != nil {
+		at.newest = next
+		o.makeDue(at)
+		return nil
 	}
 	if k.kind == telemetry.KindLaunch {
 		o.launches = append(o.launches, next)
 		o.boundLaunches()
 	} else {
-		o.kept[k], o.due[k] = next, struct{}{}
+		at = &place{newest: next}
+		o.kept[k] = at
+		o.makeDue(at)
 	}
 	if len(o.subjects) < maxKept {
 		o.subjects[subject] = true
@@ -96,14 +113,14 @@ func (o *outbox) take(session uint64) []*report {
 	defer o.mu.Unlock()
 	if session != o.session {
 		o.session = session
-		o.makeDue(0)
+		o.makeAllDue(0)
 	}
-	out := o.launches
-	for k := range o.due {
-		out = append(out, o.kept[k])
+	out := slices.Grow(o.launches, len(o.due))
+	for _, at := range o.due {
+		out = append(out, at.newest)
+		at.due = false
 	}
-	o.launches = nil
-	clear(o.due)
+	o.launches, o.due = nil, o.due[:0]
 	slices.SortStableFunc(out, func(a, b *report) int {
 		return cmp.Or(strings.Compare(a.subject, b.subject), cmp.Compare(b.kind, a.kind), strings.Compare(a.queue, b.queue))
 	})
@@ -114,15 +131,23 @@ func (o *outbox) take(session uint64) []*report {
 func (o *outbox) again(kind telemetry.Kind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.makeDue(kind)
+	o.makeAllDue(kind)
 }
 
-// makeDue makes kept records due, of one kind or, with 0, of all. Called with mu held.
-func (o *outbox) makeDue(kind telemetry.Kind) {
-	for k := range o.kept {
+// makeAllDue makes kept records due, of one kind or, with 0, of all. Called with mu held.
+func (o *outbox) makeAllDue(kind telemetry.Kind) {
+	for k, at := range o.kept {
 		if kind == 0 || k.kind == kind {
-			o.due[k] = struct{}{}
+			o.makeDue(at)
 		}
+	}
+}
+
+// makeDue makes a kept record due. Called with mu held.
+func (o *outbox) makeDue(at *place) {
+	if !at.due {
+		at.due = true
+		o.due = append(o.due, at)
 	}
 }
 
@@ -172,8 +197,8 @@ func (o *outbox) boundLaunches() {
 	}
 }
 
-// payload encodes the first records that share a payload of at most limit bytes, and returns how many they are.
-func payload(due []*report, limit int, encode func([]byte, *report) []byte) (bytes []byte, records int) {
+// payload appends the first records that share a payload of at most limit bytes, and returns how many they are.
+func payload(bytes []byte, due []*report, limit int, encode func([]byte, *report) []byte) (_ []byte, records int) {
 	for i, r := range due[:min(len(due), payloadRecords)] {
 		if i > 0 && (r.subject != due[0].subject || len(bytes)+longestRecord > limit) {
 			return bytes, i
@@ -184,36 +209,56 @@ func payload(due []*report, limit int, encode func([]byte, *report) []byte) (byt
 	return bytes, records
 }
 
-// merge sets what a report carries in whole. Taking over is an event, which merging of records leaves out.
-func merge(whole, r *telemetry.Record, takeOver bool) error {
-	switch r.Kind {
-	case telemetry.KindWorker:
-		whole.Worker = r.Worker
-		whole.Worker.Capabilities, whole.Worker.Opcodes = slices.Clone(r.Worker.Capabilities), slices.Clone(r.Worker.Opcodes)
-	case telemetry.KindLaunch:
-		whole.Launch = r.Launch
-		whole.Launch.OpcodeCounts, whole.Launch.Fingerprint = slices.Clone(r.Launch.OpcodeCounts), slices.Clone(r.Launch.Fingerprint)
-	case telemetry.KindQueue:
-		if fell(&r.Queue, &whole.Queue) {
-			return &telemetry.RecordError{
+// merge copies the last record of a key, which may be nil, and sets what a report carries in it. Taking over is an
+// event, which merging of records leaves out.
+func merge(last telemetry.Body, kind telemetry.Kind, body telemetry.Body, takeOver bool) (telemetry.Body, error) {
+	switch r := body.(type) {
+	case *telemetry.Worker:
+		whole := *r
+		whole.Capabilities, whole.Opcodes = slices.Clone(r.Capabilities), slices.Clone(r.Opcodes)
+		return &whole, nil
+	case *telemetry.Launch:
+		whole := *r
+		whole.OpcodeCounts, whole.Fingerprint = slices.Clone(r.OpcodeCounts), slices.Clone(r.Fingerprint)
+		return &whole, nil
+	case *telemetry.Queue:
+		whole := copied[telemetry.Queue](last)
+		if fell(r, whole) {
+			return nil, &telemetry.RecordError{
 				Kind: telemetry.KindQueue, Reason: telemetry.ReasonInconsistent,
 				Err: errors.New("a counter fell; counters are cumulative for the publisher's life"),
 			}
 		}
-		whole.Queue.Merge(&r.Queue)
-	case telemetry.KindGraph:
-		whole.Graph.Merge(&r.Graph)
-	case telemetry.KindPriority:
-		whole.Priority.Merge(&r.Priority)
-	default:
-		return fmt.Errorf("a %v record is not for publishers; queue, graph, priority, launch and worker are", r.Kind)
+		whole.Merge(r)
+		if takeOver || r.TakeOver {
+			whole.TakeOver, whole.Has = true, whole.Has|telemetry.HasQueueTakeOver
+		}
+		return whole, nil
+	case *telemetry.Graph:
+		whole := copied[telemetry.Graph](last)
+		whole.Merge(r)
+		if takeOver || r.TakeOver {
+			whole.TakeOver, whole.Has = true, whole.Has|telemetry.HasGraphTakeOver
+		}
+		return whole, nil
+	case *telemetry.Priority:
+		whole := copied[telemetry.Priority](last)
+		whole.Merge(r)
+		if takeOver || r.TakeOver {
+			whole.TakeOver, whole.Has = true, whole.Has|telemetry.HasPriorityTakeOver
+		}
+		return whole, nil
 	}
-	if takeOver || r.Queue.TakeOver || r.Graph.TakeOver || r.Priority.TakeOver { // the body of the kind is the one that is sent
-		whole.Queue.TakeOver, whole.Queue.Has = true, whole.Queue.Has|telemetry.HasQueueTakeOver
-		whole.Graph.TakeOver, whole.Graph.Has = true, whole.Graph.Has|telemetry.HasGraphTakeOver
-		whole.Priority.TakeOver, whole.Priority.Has = true, whole.Priority.Has|telemetry.HasPriorityTakeOver
+	return nil, fmt.Errorf("a %v record is not for publishers; queue, graph, priority, launch and worker are", kind)
+}
+
+// copied is a copy of a body, or an empty one of nil.
+func copied[T any](body telemetry.Body) *T {
+	of := new(T)
+	if body != nil {
+		*of = *body.(any).(*T)
 	}
-	return nil
+	return of
 }
 
 // fell reports whether a cumulative counter of a queue has fallen.
@@ -231,8 +276,8 @@ type judge struct {
 }
 
 // take fails as a receiver would.
-func (j *judge) take(r *telemetry.Record) error {
-	j.payload = telemetry.Append(j.payload[:0], telemetry.EncodingArray, r.Header, r.Body())
+func (j *judge) take(h telemetry.Header, body telemetry.Body) error {
+	j.payload = telemetry.Append(j.payload[:0], telemetry.EncodingArray, h, body)
 	j.decoder.Reset(j.payload)
 	return j.decoder.Next(&j.record)
 }

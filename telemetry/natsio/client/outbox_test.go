@@ -12,14 +12,6 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-func queueRecord(n uint32) *telemetry.Record {
-	return &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue}, Queue: *length(n)}
-}
-
-func launchRecord(n uint64) *telemetry.Record {
-	return &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch}, Launch: *launchReport(n)}
-}
-
 var errLost = errors.New("lost")
 
 // TestWhatWasReportedArrives plays reports, writes, failures and losses in any order. Whatever was written and not
@@ -33,11 +25,11 @@ func TestWhatWasReportedArrives(t *testing.T) {
 		var launches []uint64 // that were received
 		receive := func(due []*report) {
 			for _, r := range due {
-				switch r.kind {
-				case telemetry.KindLaunch:
-					launches = append(launches, r.record.Launch.Launch)
-				case telemetry.KindQueue:
-					received[r.queue] = r.record.Queue.QueueLen
+				switch body := r.body.(type) {
+				case *telemetry.Launch:
+					launches = append(launches, body.Launch)
+				case *telemetry.Queue:
+					received[r.queue] = body.QueueLen
 				}
 			}
 		}
@@ -45,14 +37,14 @@ func TestWhatWasReportedArrives(t *testing.T) {
 			"report": func(t *rapid.T) {
 				queue, n := fmt.Sprint("q", rapid.IntRange(0, 3).Draw(t, "queue")), rapid.Uint32Range(0, 9).Draw(t, "length")
 				clock++
-				if err := o.put(key{"w", queue, telemetry.KindQueue}, queue, clock, queueRecord(n)); err != nil {
+				if err := o.put(key{"w", queue, telemetry.KindQueue}, queue, clock, length(n)); err != nil {
 					t.Fatal(err)
 				}
 				newest[queue] = n
 			},
 			"launch": func(t *rapid.T) {
 				launch++
-				if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "q0", clock, launchRecord(launch)); err != nil {
+				if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "q0", clock, launchReport(launch)); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -92,28 +84,29 @@ func TestWhatWasReportedArrives(t *testing.T) {
 func TestAnOutboxIsBounded(t *testing.T) {
 	o := newOutbox(false)
 	for i := range maxKept {
-		if err := o.put(key{"w", fmt.Sprint("q", i), telemetry.KindQueue}, "s", 1, queueRecord(1)); err != nil {
+		if err := o.put(key{"w", fmt.Sprint("q", i), telemetry.KindQueue}, "s", 1, length(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := o.put(key{"w", "more", telemetry.KindQueue}, "s", 1, queueRecord(1)); !errors.Is(err, natsio.ErrBacklog) {
+	if err := o.put(key{"w", "more", telemetry.KindQueue}, "s", 1, length(1)); !errors.Is(err, natsio.ErrBacklog) {
 		t.Errorf("%v, want ErrBacklog", err)
 	}
-	if err := o.put(key{"w", "q0", telemetry.KindQueue}, "s", 1, queueRecord(2)); err != nil { // it is kept already
+	if err := o.put(key{"w", "q0", telemetry.KindQueue}, "s", 1, length(2)); err != nil { // it is kept already
 		t.Error(err)
 	}
 	for i := range uint64(maxLaunches) {
-		if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchRecord(1+i)); err != nil {
+		if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchReport(1+i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	taken := slices.DeleteFunc(o.take(1), func(r *report) bool { return r.kind != telemetry.KindLaunch })
-	if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchRecord(maxLaunches+1)); err != nil {
+	if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchReport(maxLaunches+1)); err != nil {
 		t.Fatal(err)
 	}
 	o.wrote(taken, 1, errLost)
-	if n := len(o.launches); n != maxLaunches || o.launches[0].record.Launch.Launch != 2 || o.stats.Dropped != 1 {
-		t.Errorf("%d launch reports wait from %d on, %d dropped", n, o.launches[0].record.Launch.Launch, o.stats.Dropped)
+	oldest := o.launches[0].body.(*telemetry.Launch).Launch
+	if n := len(o.launches); n != maxLaunches || oldest != 2 || o.stats.Dropped != 1 {
+		t.Errorf("%d launch reports wait from %d on, %d dropped", n, oldest, o.stats.Dropped)
 	}
 }
 
@@ -124,7 +117,7 @@ func TestAPayloadIsOfOneSubjectAndBounded(t *testing.T) {
 	}
 	var sizes []int
 	for rest := due; len(rest) > 0; {
-		bytes, n := payload(rest, 64<<10, func(b []byte, _ *report) []byte { return append(b, make([]byte, 100)...) })
+		bytes, n := payload(nil, rest, 64<<10, func(b []byte, _ *report) []byte { return append(b, make([]byte, 100)...) })
 		if len(bytes) != 100*n {
 			t.Fatalf("%d bytes of %d records", len(bytes), n)
 		}
@@ -133,10 +126,10 @@ func TestAPayloadIsOfOneSubjectAndBounded(t *testing.T) {
 	if want := []int{256, 144, 200}; !slices.Equal(sizes, want) {
 		t.Errorf("payloads of %v records, want %v", sizes, want)
 	}
-	if _, n := payload(due, 5000, func(b []byte, _ *report) []byte { return append(b, make([]byte, 500)...) }); n != 2 {
+	if _, n := payload(nil, due, 5000, func(b []byte, _ *report) []byte { return append(b, make([]byte, 500)...) }); n != 2 {
 		t.Errorf("%d records of 500 bytes where one more could exceed the limit, want 2", n)
 	}
-	if _, n := payload(due, 10, func(b []byte, _ *report) []byte { return append(b, make([]byte, 500)...) }); n != 1 {
+	if _, n := payload(nil, due, 10, func(b []byte, _ *report) []byte { return append(b, make([]byte, 500)...) }); n != 1 {
 		t.Errorf("%d records at a limit below one, want that one, which the server refuses", n)
 	}
 }

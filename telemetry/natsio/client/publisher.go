@@ -43,6 +43,7 @@ type Publisher struct {
 	stop    context.CancelFunc
 	ended   chan struct{}
 	writing sync.Mutex // held from taking records to writing them: numbers leave in order
+	bytes   []byte     // of the last payload, guarded by writing
 	box     outbox
 }
 
@@ -110,8 +111,9 @@ func (p *Publisher) write() error {
 	}
 	limit := min(telemetry.DefaultTelemetryLimits.MaxBytes, int(p.conn.NATS().MaxPayload()))
 	for due := p.box.take(p.conn.Session() + 1); len(due) > 0; {
-		bytes, n := payload(due, limit, p.encode)
-		err := p.conn.PublishTraced(due[0].subject, p.inbox, bytes, p.conn.Traceparent())
+		var n int
+		p.bytes, n = payload(p.bytes[:0], due, limit, p.encode)
+		err := p.conn.PublishTraced(due[0].subject, p.inbox, p.bytes, p.conn.Traceparent()) // which copies them
 		if due, err = p.box.wrote(due, n, err); err != nil {
 			return err
 		}
@@ -121,13 +123,12 @@ func (p *Publisher) write() error {
 
 // encode appends a record with the next number of its subject.
 func (p *Publisher) encode(payload []byte, r *report) []byte {
-	record := r.record
-	record.Header = p.conn.Header(r.subject)
-	record.Kind, record.SentNs = r.kind, r.record.SentNs
+	h := p.conn.Header(r.subject)
+	h.SentNs = r.sentNs
 	if !p.cfg.PerQueue {
-		record.Header.Queue = r.queue
+		h.Queue = r.queue
 	}
-	return telemetry.Append(payload, p.conn.Encoding(), record.Header, record.Body())
+	return telemetry.Append(payload, p.conn.Encoding(), h, r.body)
 }
 
 // Flush returns nil once the server has everything that was reported before. Without a

@@ -40,19 +40,23 @@ func (p *Publisher) Stats() PublisherStats {
 
 // Report takes a record of a kind that has a method of its own. A worker record has no queue.
 func (p *Publisher) Report(worker, queue string, r *telemetry.Record) error {
+	return p.report(worker, queue, r.Kind, r.Body())
+}
+
+func (p *Publisher) report(worker, queue string, kind telemetry.Kind, body telemetry.Body) error {
 	names := p.conn.Subjects()
 	subject := names.Telemetry(worker, telemetry.BatchQueue)
 	switch {
 	case !telemetry.ValidToken(worker):
 		return fmt.Errorf("%w: worker %q", natsio.ErrBadName, worker)
-	case r.Kind == telemetry.KindWorker:
+	case kind == telemetry.KindWorker:
 		subject, queue = names.Worker(worker), ""
 	case !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue:
 		return fmt.Errorf("%w: queue %q", natsio.ErrBadName, queue)
 	case p.cfg.PerQueue:
 		subject = names.Telemetry(worker, queue)
 	}
-	if err := p.box.put(key{worker, queue, r.Kind}, subject, time.Now().UnixNano(), r); err != nil {
+	if err := p.box.put(key{worker, queue, kind}, subject, time.Now().UnixNano(), body); err != nil {
 		return err
 	}
 	select {
@@ -67,25 +71,25 @@ func (p *Publisher) Report(worker, queue string, r *telemetry.Record) error {
 // the runtime would refuse the record, with natsio.ErrBadName, ErrBacklog if records of
 // 16384 queues and workers are kept, or ErrClosed.
 func (p *Publisher) Announce(worker string, w *telemetry.Worker) error {
-	return p.Report(worker, "", &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker}, Worker: *w})
+	return p.report(worker, "", telemetry.KindWorker, w)
 }
 
 // ReportQueue reports a queue's load.
 func (p *Publisher) ReportQueue(worker, queue string, q *telemetry.Queue) error {
-	return p.Report(worker, queue, &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue}, Queue: *q})
+	return p.report(worker, queue, telemetry.KindQueue, q)
 }
 
 // ReportGraph reports a queue's graph.
 func (p *Publisher) ReportGraph(worker, queue string, g *telemetry.Graph) error {
-	return p.Report(worker, queue, &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindGraph}, Graph: *g})
+	return p.report(worker, queue, telemetry.KindGraph, g)
 }
 
 // ReportPriority sets a queue's priority among its siblings.
 func (p *Publisher) ReportPriority(worker, queue string, r *telemetry.Priority) error {
-	return p.Report(worker, queue, &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindPriority}, Priority: *r})
+	return p.report(worker, queue, telemetry.KindPriority, r)
 }
 
 // ReportLaunch reports one launch; its number is unique in the incarnation.
 func (p *Publisher) ReportLaunch(worker, queue string, l *telemetry.Launch) error {
-	return p.Report(worker, queue, &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch}, Launch: *l})
+	return p.report(worker, queue, telemetry.KindLaunch, l)
 }
