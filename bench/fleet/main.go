@@ -9,10 +9,12 @@
 //	go run ./bench/fleet --flood 1000 --workers 10 --rate 50 --servers 1 --deciders 1
 //	go run ./bench/fleet --steady 10s --core 1 --workers 1000 --rate 100 --servers 1 --deciders 1
 //	go run ./bench/fleet --crashes 20
+//	go run ./bench/fleet --adapter 10000,30000,100000 --workers 1000 --servers 1 --deciders 0
 //
 // The second line has faults of the network instead, the third a neighbour that floods the bus, the
-// fourth no fault at all, to see what one core carries, and the last kills a worker with a device that
-// has batches in hand.
+// fourth no fault at all, to see what one core carries, the fifth kills a worker with a device that
+// has batches in hand, and the last measures what ringmaster adapt fpm costs and how long a message
+// takes through it.
 package main
 
 import (
@@ -41,19 +43,23 @@ func main() {
 	flooding := flag.Int("flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
 	steady := flag.Duration("steady", 0, "instead of faults: how long the load is looked at without one")
 	batch := flag.Int("batch", 1, "records of a queue in each payload")
-	core := flag.Int("core", -1, "a core that the deciders keep to, one thread each; negative: any")
+	core := flag.Int("core", -1, "a core that the deciders, or the adapter, keep to, one thread each; negative: any")
 	apart := flag.Bool("namespaces", false, "a network namespace for each server, and faults of the network instead of those of processes (root only)")
 	only := flag.String("faults", "", "names of the faults, separated by commas; all if empty")
 	crashed := flag.Int("crashes", 0, "instead of all that: times that a worker with a device is killed with batches in hand")
+	adapts := flag.String("adapter", "", "instead of all that: messages a second, separated by commas, that engines of so many workers send to ringmaster adapt fpm")
 	flag.Parse()
-	if *crashed > 0 {
-		if err := crashes(*crashed); err != nil {
-			fmt.Fprintln(os.Stderr, "fleet:", err)
-			os.Exit(1)
-		}
-		return
+	o := options{*workers, *rate, *servers, *deciders, *runs, *flooding, *steady, *batch, *core, *apart, *only}
+	var err error
+	switch {
+	case *crashed > 0:
+		err = crashes(*crashed)
+	case *adapts != "":
+		err = adapter(o, *adapts)
+	default:
+		err = run(o)
 	}
-	if err := run(options{*workers, *rate, *servers, *deciders, *runs, *flooding, *steady, *batch, *core, *apart, *only}); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}

@@ -102,16 +102,21 @@ func startFleet(dir string, servers, deciders, core int, apart bool, more ...str
 	for i := range deciders {
 		http := fmt.Sprint("127.0.0.1:", ports[i])
 		// Each at another server; it knows the others from there.
-		args := append([]string{ringmaster, "run", "--decide-only", "--nats", f.urls[i%servers], "--http", http, "--http-pprof"}, more...)
-		if core >= 0 {
-			args = append([]string{"env", "GOMAXPROCS=1", "taskset", "-c", fmt.Sprint(core)}, args...) // which become the decider
-		}
+		args := onCore(core, append([]string{ringmaster, "run", "--decide-only", "--nats", f.urls[i%servers], "--http", http, "--http-pprof"}, more...))
 		if err := f.add(&f.deciders, fmt.Sprint("decider", i), args[0], args[1:]); err != nil {
 			return nil, err
 		}
 		f.deciders[i].http = http
 	}
 	return f, nil
+}
+
+// onCore is a command that keeps to a core, unless that is negative. It becomes the command, so that signals reach it.
+func onCore(core int, args []string) []string {
+	if core < 0 {
+		return args
+	}
+	return append([]string{"env", "GOMAXPROCS=1", "taskset", "-c", fmt.Sprint(core)}, args...)
 }
 
 // startServers starts servers, which keep streams together if there are several.
