@@ -3,13 +3,10 @@ package decisionlog
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // DamageError says where a log is damaged.
@@ -31,10 +28,11 @@ func (e *DamageError) Unwrap() error { return e.Err }
 // maxUnknown bounds the unknown keys that are remembered.
 const maxUnknown = 16
 
-// Reader reads a log. Nothing in it is trusted: memory is bounded by MaxLine whatever the
-// log says.
+// Reader reads a log. Nothing in it is trusted: memory is bounded by MaxLine and by batchBytes
+// whatever the log says.
 type Reader struct {
 	src     *bufio.Reader
+	batch   batch
 	line    int
 	offset  int64 // of the next line
 	entries int
@@ -62,19 +60,16 @@ func (r *Reader) Unknown() []string { return slices.Sorted(maps.Keys(r.unknown))
 // it. Any other error is that of the source.
 func (r *Reader) Next(e *Entry) error {
 	for {
-		at := r.offset
-		text, err := r.next()
-		if err != nil && err != errLong {
+		l, err := r.batch.next(r)
+		if err != nil {
 			return err
 		}
-		isEntry := false
-		if err == nil {
-			isEntry, err = r.parse(text, e)
-		}
+		isEntry, err := r.take(l)
 		if err != nil {
-			return &DamageError{Line: r.line, Offset: at, Entries: r.entries, Err: err}
+			return &DamageError{Line: l.number, Offset: l.offset, Entries: r.entries, Err: err}
 		}
 		if isEntry {
+			*e = l.entry
 			r.entries++
 			return nil
 		}
@@ -106,82 +101,37 @@ func (r *Reader) next() ([]byte, error) {
 	return bytes.TrimSuffix(text, []byte("\n")), nil
 }
 
-// parse reads a line. It is a decision, or a header, which it keeps, or something else,
-// which it skips.
-func (r *Reader) parse(text []byte, e *Entry) (isEntry bool, err error) {
-	if len(text) == 0 {
+// take takes a line in its turn. It is a decision, or a header, which it keeps, or something
+// else, which it skips. Decisions without their header are reported once and skipped.
+func (r *Reader) take(l *line) (isEntry bool, err error) {
+	switch {
+	case l.damage != nil:
+		return false, l.damage
+	case l.kind == typeHeader:
+		r.header, r.id = nil, ""
+		r.note(l.unknown)
+		if l.err != nil {
+			return false, fmt.Errorf("header: %w", l.err)
+		}
+		r.header, r.id = l.header, l.id
 		return false, nil
-	}
-	var l struct {
-		Type  string          `json:"type"`
-		ID    string          `json:"id"`
-		Entry json.RawMessage `json:"entry"`
-		CRC   string          `json:"crc32c"`
-	}
-	if err := json.Unmarshal(text, &l); err != nil {
-		return false, fmt.Errorf("damaged, or not a line of a decision log: %w", err)
-	}
-	if l.CRC != sumOf(l.Type, l.ID, string(l.Entry)) {
-		return false, errors.New("damaged: the sum does not match")
-	}
-	switch l.Type {
-	case typeHeader:
-		return false, r.begin(l.ID, l.Entry)
-	case typeDecision:
-		return r.decision(l.ID, l.Entry, e)
-	}
-	r.note(l.Type)
-	return false, nil
-}
-
-// begin takes a header.
-func (r *Reader) begin(id string, entry []byte) error {
-	h := new(Header)
-	r.header, r.id = nil, ""
-	if err := r.decode(entry, h); err != nil {
-		return fmt.Errorf("header: %w", err)
-	}
-	if err := h.check(); err != nil {
-		return fmt.Errorf("header: %w", err)
-	}
-	r.header, r.id = h, id
-	return nil
-}
-
-// decision reads a decision. Those without their header are reported once and skipped.
-func (r *Reader) decision(id string, entry []byte, e *Entry) (isEntry bool, err error) {
-	if r.header == nil || r.id != id {
-		if r.missing == id {
+	case l.kind != typeDecision:
+		r.note(l.kind)
+		return false, nil
+	case r.header == nil || r.id != l.id:
+		if r.missing == l.id {
 			return false, nil
 		}
-		r.missing = id
-		return false, fmt.Errorf("the header %.16q of this decision is missing; all decisions under it are left out", id)
+		r.missing = l.id
+		return false, fmt.Errorf("the header %.16q of this decision is missing; all decisions under it are left out", l.id)
 	}
-	*e = Entry{}
-	if err := r.decode(entry, e); err != nil {
-		return false, err
-	}
-	return true, e.check()
+	r.note(l.unknown)
+	return l.err == nil, l.err
 }
 
-// decode reads an entry and remembers a key that it does not know.
-func (r *Reader) decode(entry []byte, into any) error {
-	strict := json.NewDecoder(bytes.NewReader(entry))
-	strict.DisallowUnknownFields()
-	err := strict.Decode(into)
-	if err == nil {
-		return nil
-	}
-	name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
-	if !unknown {
-		return err
-	}
-	r.note(strings.Trim(name, `"`))
-	return json.Unmarshal(entry, into)
-}
-
+// note remembers a name that this version does not know, if there is one.
 func (r *Reader) note(name string) {
-	if len(r.unknown) < maxUnknown {
+	if name != "" && len(r.unknown) < maxUnknown {
 		r.unknown[name[:min(len(name), 64)]] = struct{}{}
 	}
 }

@@ -26,7 +26,7 @@ func NewSection(h *Header) *Section {
 	own.Format = Format
 	own.Software = cut(own.Software)
 	header := mustMarshal(&own)
-	return &Section{header: header, id: sumOf(string(header))}
+	return &Section{header: header, id: sumOf("", "", header)}
 }
 
 // AppendHeader appends the header's line.
@@ -45,16 +45,7 @@ func (s *Section) Append(dst []byte, e *Entry) []byte {
 }
 
 func appendLine(dst []byte, kind, id string, entry []byte) []byte {
-	return fmt.Appendf(dst, `{"type":%q,"id":%q,"entry":%s,"crc32c":%q}`+"\n", kind, id, entry, sumOf(kind, id, string(entry)))
-}
-
-// sumOf is the CRC-32C of texts back to back, as eight hexadecimal digits.
-func sumOf(texts ...string) string {
-	var sum uint32
-	for _, t := range texts {
-		sum = crc32.Update(sum, castagnoli, []byte(t))
-	}
-	return fmt.Sprintf("%08x", sum)
+	return fmt.Appendf(dst, `{"type":%q,"id":%q,"entry":%s,"crc32c":%q}`+"\n", kind, id, entry, sumOf(kind, id, entry))
 }
 
 // mustMarshal encodes a value that has nothing in it that JSON cannot express.
