@@ -117,14 +117,15 @@ type outcome struct {
 	OK       bool   `json:"ok,omitzero"`
 }
 
-// take hands the folded view to the queue actor, if anything has asked for a
-// decision since the last take. The cell stays busy until decided or abandon.
-func (c *cell) take() (v view, asked bool) {
+// take hands the folded view to the queue actor, nil if nothing has asked for a
+// decision since the last take. The cell stays busy until decided or abandon. A view is
+// 2 KB: passed on by its address it is not copied, and its stack need not grow for it.
+func (c *cell) take() *view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.dirty {
 		c.deciding = c.pacer.pausing
-		return view{}, false
+		return nil
 	}
 	c.dirty, c.taken = false, true
 	c.pacer = pacer{paced: c.pacer.triggers >= pacedFrom}
@@ -133,7 +134,7 @@ func (c *cell) take() (v view, asked bool) {
 		c.records = SequenceRange{}
 	}
 	c.requeuesTaken = c.requeues
-	v = view{
+	v := &view{
 		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
@@ -145,7 +146,7 @@ func (c *cell) take() (v view, asked bool) {
 	if c.carried {
 		v.memory = c.remember()
 	}
-	return v, true
+	return v
 }
 
 // decided ends a decision with some view that was published, and says when the next

@@ -82,7 +82,7 @@ func TestCellGivesTheViewOfALostDecisionAgain(t *testing.T) {
 	if again.requeues != first.requeues || again.records != first.records || !slices.Equal(again.replies, []string{"inbox.1"}) {
 		t.Fatalf("first %+v, again %+v", first, again)
 	}
-	if _, asked := c.take(); asked {
+	if c.take() != nil {
 		t.Fatal("a second wake decides on nothing new")
 	}
 	c.decided(&again)
@@ -114,11 +114,11 @@ func TestCellAnswersOnce(t *testing.T) {
 // taken is the view of a decision that was asked for.
 func taken(t *testing.T, c *cell) view {
 	t.Helper()
-	v, asked := c.take()
-	if !asked {
+	v := c.take()
+	if v == nil {
 		t.Fatal("no decision was asked for")
 	}
-	return v
+	return *v
 }
 
 func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
@@ -294,7 +294,10 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 				if next == dueLater && c.paceOver() == 0 {
 					break
 				}
-				last, _ = c.take()
+				last = view{}
+				if v := c.take(); v != nil {
+					last = *v
+				}
 				requeues += last.requeues
 				decisions++
 			}

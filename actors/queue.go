@@ -71,20 +71,20 @@ func (a *queueActor) decide() {
 	if !a.decidesHere() {
 		return // the cell keeps what has come
 	}
-	view, asked := a.cell.take()
-	if !asked {
+	view := a.cell.take()
+	if view == nil {
 		return // an earlier wake has decided on it
 	}
-	d := a.make(&view, a.device.view.Load())
+	d := a.make(view, a.device.view.Load())
 	if a.system.cfg.Store != nil {
-		a.write(d, &view)
+		a.write(d, view)
 		return
 	}
 	a.hold(d)
 	a.publish(d, d.changed, false, view.replies)
-	a.timed(&view)
+	a.timed(view)
 	a.policy.unannounced = false
-	a.finish(d, &view)
+	a.finish(d, view)
 }
 
 // make decides from what is known. It changes nothing: the decision may be one that does not hold.

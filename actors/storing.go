@@ -28,7 +28,7 @@ type storing struct {
 type underway struct {
 	id       uint64 // random
 	decision *decision
-	view     view
+	view     *view
 }
 
 // postpones says whether a message waits for the write under way, or means nothing meanwhile:
@@ -112,7 +112,7 @@ func (a *queueActor) write(d *decision, v *view) {
 		a.cell.abandon()
 		return
 	}
-	a.storing.under = &underway{id, d, *v}
+	a.storing.under = &underway{id, d, v}
 	a.busy.Add(1) // the queue is not forgotten
 	a.system.cfg.Store.Write(a.device.name, a.name, a.storing.fence.Begin(id), r, v.replies, func(sequence uint64, how telemetry.Written) {
 		a.post(&written{id, sequence, how})
@@ -237,7 +237,7 @@ func (a *queueActor) accepted() {
 	u.decision.fenced = true
 	a.stored.Store(u.decision)
 	a.storing.alone, a.storing.apart = false, false
-	a.timed(&u.view)
+	a.timed(u.view)
 	if a.storing.standing.State == StandsBy {
 		a.cell.count(func(n *Counts) { n.TakeOvers++ })
 		a.system.cfg.Adviser.TookOver(a.device.name, a.name, u.decision.Decision)
@@ -246,14 +246,14 @@ func (a *queueActor) accepted() {
 	a.hold(u.decision)
 	a.policy.unannounced = false // the server tells subscribers
 	a.cell.count(func(n *Counts) { n.Recommendations++ })
-	a.finish(u.decision, &u.view)
+	a.finish(u.decision, u.view)
 	a.endWrite()
 }
 
 // overtaken ends a write that does not hold, because of another one that may be known. What neither
 // that one nor those that came by since have seen is decided on now.
 func (a *queueActor) overtaken(by *inheritance) {
-	v := &a.storing.under.view
+	v := a.storing.under.view
 	a.endWrite() // which follows what came by
 	if by != nil && len(v.replies) == 0 && a.stored.Load().answers(&v.records) {
 		a.cell.drop()
@@ -276,7 +276,7 @@ func (a *queueActor) away(why string) {
 		a.storing.fence.Forget()
 		a.stand(StandsAlone, why)
 		a.endWrite()
-		a.holdAlone(u.decision, &u.view)
+		a.holdAlone(u.decision, u.view)
 		return
 	}
 	a.stand(StandsInDoubt, why)
