@@ -119,6 +119,18 @@ func adapter(o options, asked string) error {
 			quantiles(r), quantiles(a), (ended-began)*1e6/sent)
 	}
 	f.workers[0].end(syscall.SIGTERM)
+	said, err := os.ReadFile(f.workers[0].log.Name())
+	if err != nil {
+		return err
+	}
+	taken := 0
+	for line := range strings.Lines(string(said)) {
+		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[0], "tcp://") { // the engine, its iterations
+			n, _ := strconv.Atoi(strings.ReplaceAll(fields[1], ",", ""))
+			taken += n
+		}
+	}
+	fmt.Printf("the adapter has taken %d messages of %d\n", taken, all.sent)
 	return nil
 }
 

@@ -13,7 +13,10 @@ import (
 )
 
 const (
-	linger        = time.Millisecond
+	linger = time.Millisecond
+	// lingerAlone is that of queues without shared payloads. They share what waking up and a write to the connection
+	// cost: without it 20,000 to 60,000 reports a second took 1.4 times the processor time.
+	lingerAlone   = linger / 4
 	announceEvery = 5 * time.Second // for a runtime that starts later
 	// settleAfter is more than others take to connect again: half of a runtime's longest pause
 	// between attempts, and an attempt that times out.
@@ -22,7 +25,7 @@ const (
 
 // Publisher sends the telemetry of a Go program. Its Report methods copy the record,
 // never block on the network and may be called concurrently; one goroutine writes, 1 ms
-// after a report, so that others can share its payload.
+// after a report, so that others can share its payload, or a quarter of that if queues share none.
 //
 // Of queue, graph, priority and worker records it keeps the newest of each queue or
 // worker: a report overwrites the fields that it carries, and what goes out is the whole.
@@ -82,6 +85,10 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 	defer announce.Stop()
 	settled := time.NewTimer(settleAfter)
 	defer settled.Stop()
+	pause := linger
+	if p.cfg.PerQueue {
+		pause = lingerAlone
+	}
 	for {
 		_ = p.write() // what failed is due again
 		select {
@@ -96,7 +103,7 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 		case <-announce.C:
 			p.box.again(telemetry.KindWorker)
 		case <-p.wake:
-			time.Sleep(linger)
+			time.Sleep(pause)
 		}
 	}
 }
