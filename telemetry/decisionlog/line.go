@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // line is a line of a log, decoded as far as that depends on no other line.
@@ -145,21 +147,18 @@ func (l *line) parse() (entry []byte, err error) {
 	return of.Entry, nil
 }
 
-// decode reads an entry, and names a key in it that this version does not know.
-func decode(entry []byte, into any) (unknown string, err error) {
-	strict := json.NewDecoder(bytes.NewReader(entry))
-	strict.DisallowUnknownFields()
-	if err = strict.Decode(into); err == nil {
-		if strict.InputOffset() != int64(len(entry)) {
-			err = errors.New("damaged: there is more behind the entry")
-		}
+// decode reads an entry, and names a key in it that this version does not know. A missing place
+// at the end of an array is zero, as a missing key is. Version 2 of encoding/json takes two fifths
+// of the time of version 1; Go 1.27 has it in its library.
+func decode[T any](entry []byte, into *T) (unknown string, err error) {
+	short := jsonv1.UnmarshalArrayFromAnyLength(true)
+	err = jsonv2.Unmarshal(entry, into, short, jsonv2.RejectUnknownMembers(true))
+	var at *jsonv2.SemanticError
+	if !errors.Is(err, jsonv2.ErrUnknownName) || !errors.As(err, &at) {
 		return "", err
 	}
-	name, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
-	if !isUnknown {
-		return "", err
-	}
-	return strings.Trim(name, `"`), json.Unmarshal(entry, into)
+	*into = *new(T)
+	return at.JSONPointer.LastToken(), jsonv2.Unmarshal(entry, into, short)
 }
 
 // sumOf is the CRC-32C of a line's texts back to back, as eight hexadecimal digits.

@@ -107,7 +107,7 @@ func TestEntryWithMoreBehindItIsDamaged(t *testing.T) {
 	entry, _ := l.cut()
 	lines[1] = appendLine(nil, typeDecision, l.id, fmt.Appendf(nil, `%s,"entry":%s`, entry, entry))
 	err := NewReader(bytes.NewReader(bytes.Join(lines, nil))).Next(new(Entry))
-	if err == nil || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "more behind") {
+	if err == nil || !strings.Contains(err.Error(), "line 2, ") || !strings.Contains(err.Error(), "after top-level value") {
 		t.Errorf("%v", err)
 	}
 }
