@@ -33,6 +33,7 @@ type courseFlags struct {
 	CourseSpan      time.Duration `placeholder:"DURATION" help:"Time in which work arrives in a cell; 5s without."`
 	CourseSeed      uint64        `default:"1" help:"Of the arrivals."`
 	CourseSweeps    int           `placeholder:"N" help:"Geometries that a sweep tries; 14 without, 8 for the goals."`
+	CourseMixes     int           `default:"1" placeholder:"N" help:"What a turn of a heavy slot's loop weighs: how often it mixes its word. With 1 a fast device is done before the server has brought the next batch; 64 keeps it busy."`
 	CourseTelemetry time.Duration `default:"10ms" help:"Time between two reports of the queues' lengths; 0: nobody reports."`
 	CourseDir       string        `placeholder:"DIR" help:"Directory for programs and what tuners learn; a temporary one without."`
 	CourseLog       string        `placeholder:"FILE" help:"Records of what was measured. What it has already is not measured again: a course can be split over calls."`
@@ -58,7 +59,7 @@ func (f *courseFlags) check() error {
 func (f *courseFlags) config() (cfg course.Config, err error) {
 	cfg = course.Config{
 		Rounds: 5, Measure: 3 * time.Second, Train: 20 * time.Second, Sweep: 2 * time.Second, Sweeps: 14,
-		Seed: f.CourseSeed, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget,
+		Seed: f.CourseSeed, Mixes: f.CourseMixes, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget,
 	}
 	span := 5 * time.Second
 	if f.CourseGoals {

@@ -42,7 +42,7 @@ func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
 	cfg := Config{
 		Open: opened, Parts: Grid(loads, []float64{0.5}, deciders, 200*time.Millisecond), Rounds: 1,
 		Measure: 200 * time.Millisecond, Train: 100 * time.Millisecond, Sweep: 100 * time.Millisecond, Sweeps: 2,
-		Seed: 3, Fit: 2, Telemetry: 10 * time.Millisecond, Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Seed: 3, Fit: 2, Mixes: 1, Telemetry: 10 * time.Millisecond, Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Record: func(r Record) error { records = append(records, r); return nil },
 	}
 	if err := Run(t.Context(), &cfg); err != nil {

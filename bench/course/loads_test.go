@@ -67,7 +67,7 @@ func TestATenantFloods(t *testing.T) {
 }
 
 func TestSlotsAreWhatTheirKindSays(t *testing.T) {
-	_, spin, err := catalog()
+	_, spin, err := catalog(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSlotsAreWhatTheirKindSays(t *testing.T) {
 
 // A batch is the first slots of the largest one, and as the wire wants runs.
 func TestASmallerBatchIsTheFirstSlots(t *testing.T) {
-	_, spin, err := catalog()
+	_, spin, err := catalog(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ type Record struct {
 type Capacity struct {
 	Load           string  `json:"load"`
 	SlotsPerSecond float64 `json:"slots_per_second"`
+	Mixes          int     `json:"mixes"` // a turn of a heavy slot's loop
 	Machine        string  `json:"load_average"`
 }
 

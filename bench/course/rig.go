@@ -39,6 +39,7 @@ type setup struct {
 	rival     rival  // takes the policy's place; nil: nobody
 	waves     bool   // no launch goes to a resident kernel
 	untold    bool   // nobody reports the queues' lengths
+	mixes     int    // of a turn of a heavy slot's loop
 	telemetry time.Duration
 }
 
@@ -119,7 +120,7 @@ func (r *rig) bus(name string, log *slog.Logger) natsio.Config {
 
 // startNode starts what `ringmaster run` does, with the device that open gives.
 func (r *rig) startNode(ctx context.Context, open func() (worker.Device, error), programs string, s setup, log *slog.Logger) error {
-	opcodes, spin, err := catalog()
+	opcodes, spin, err := catalog(s.mixes)
 	if err != nil {
 		return err
 	}

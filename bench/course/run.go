@@ -31,6 +31,7 @@ type Config struct {
 	Seed    uint64
 
 	Fit       uint32          // workgroups of 256 that the device runs at a time, about which sweeps try geometries
+	Mixes     int             // how often each turn of a heavy slot's loop mixes its word: what a slot weighs
 	Telemetry time.Duration   // between two reports of the queues' lengths; 0: nobody reports
 	Trace     []trace.Request // of the load of that name
 	Dir       string          // for programs and what tuners learn; it is the caller's
@@ -58,12 +59,16 @@ func (c *Config) Validate() error {
 	demand(c.Measure > 0 && c.Train > 0 && c.Sweep > 0, "times to measure %v, train %v and sweep %v, want more than 0", c.Measure, c.Train, c.Sweep)
 	demand(c.Sweeps >= 1, "%d geometries of a sweep, want at least 1", c.Sweeps)
 	demand(c.Fit >= 1, "no workgroup fits the device")
+	demand(c.Mixes >= 1 && c.Mixes <= mostMixes, "slots of %d mixes a turn, want 1 to %d", c.Mixes, mostMixes)
 	demand(c.Budget >= 0 && c.Telemetry >= 0, "a budget of %v and reports each %v, want no less than 0", c.Budget, c.Telemetry)
 	for _, p := range c.Parts {
 		demand(len(p.Deciders) > 0, "no deciders of %s", p.Load.Name)
 		demand(p.Span >= 100*time.Millisecond && p.Span <= 10*time.Minute, "cells of %v, want 100ms to 10m", p.Span)
 		demand(!p.Load.rated() || p.Rate > 0 && p.Rate <= 10, "rate %v, want more than 0 and at most 10 times the capacity", p.Rate)
 		demand(!p.Load.Trace || len(c.Trace) >= 2 && c.Trace[len(c.Trace)-1].At > 0, "a trace of %d requests, want at least 2 at different moments", len(c.Trace))
+	}
+	for _, rec := range c.Known {
+		demand(rec.Capacity == nil || rec.Capacity.Mixes == c.Mixes, "the records are of slots of other weight than %d mixes a turn; take another file", c.Mixes)
 	}
 	return errors.Join(errs...)
 }
@@ -167,7 +172,7 @@ func (r *runner) on(ctx context.Context, s setup, do func(*rig) error) error {
 	if err := errors.Join(r.over(), ctx.Err()); err != nil {
 		return err
 	}
-	s.telemetry = r.cfg.Telemetry
+	s.telemetry, s.mixes = r.cfg.Telemetry, r.cfg.Mixes
 	rig, err := startRig(ctx, r.cfg.Open, r.cfg.Dir, s, r.cfg.Log)
 	if err != nil {
 		return err
@@ -203,7 +208,7 @@ func (r *runner) capacity(ctx context.Context, l *Load) error {
 	if !(most > 0) {
 		return errors.New("nothing was done")
 	}
-	return r.record(Record{Capacity: &Capacity{Load: load.Name, SlotsPerSecond: most, Machine: loadAverage()}})
+	return r.record(Record{Capacity: &Capacity{Load: load.Name, SlotsPerSecond: most, Mixes: r.cfg.Mixes, Machine: loadAverage()}})
 }
 
 // schedule is what arrives in a cell.

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
@@ -36,11 +37,17 @@ func (k Kind) String() string {
 const addressedWords = 1 << 14
 
 //go:embed spin.glsl
-var spinSource []byte
+var spinSource string
 
-// catalog is the built-in opcodes and spin.
-func catalog() (all *kernel.Catalog, spin uint32, err error) {
-	op, err := userop.Parse("spin.glsl", spinSource)
+// mostMixes is as many lines as the file of an opcode has room for.
+const mostMixes = 1024
+
+// mixLine is what a turn of spin does to its word.
+const mixLine = "    x = x * 1664525u + 1013904223u; x = x ^ (x >> 13u);\n"
+
+// catalog is the built-in opcodes and spin, each turn of which mixes its word so many times.
+func catalog(mixes int) (all *kernel.Catalog, spin uint32, err error) {
+	op, err := userop.Parse("spin.glsl", []byte(strings.Replace(spinSource, mixLine, strings.Repeat(mixLine, mixes), 1)))
 	if err != nil {
 		return nil, 0, fmt.Errorf("course: %w", err)
 	}

@@ -8,7 +8,6 @@
 
 uint x = seed;
 FOR(i, turns) {
-    x = x * 1664525u + 1013904223u;
-    x = x ^ (x >> 13u);
+    x = x * 1664525u + 1013904223u; x = x ^ (x >> 13u);
 }
 store(at, x);
