@@ -166,8 +166,9 @@ func TestStandardNeverExceedsTheDevice(t *testing.T) {
 		}
 		check(rec.BatchDepth <= max(deepest, width), "depth beyond the configured one, or the tuner's")
 		launch := uint64(min(max(cfg.PlannedLaunch(&req, &prev.Plan), 1), rec.BatchDepth))
-		if described { // its groups are for what may have come when it begins
-			launch = uint64(rec.BatchDepth)
+		if described { // its groups are for what may have come when it begins, and more than that has claims
+			chunk := uint64(rec.ClaimChunk)
+			launch = sparedClaims * chunk * ((uint64(rec.BatchDepth)-1)/chunk + 1)
 		}
 		if req.Tuned.Groups == 0 && req.Tuned.Chunk == 0 {
 			check(uint64(groups-1)*uint64(rec.ClaimChunk) < launch, "a group finds nothing to claim")
