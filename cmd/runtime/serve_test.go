@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,7 +47,8 @@ func serveWith(t *testing.T, args ...string) served {
 		code <- execute(ctx, append([]string{"run"}, args...), terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: printed})
 		printed.Close()
 	}()
-	s := served{stop: func() int { cancel(); return <-code }}
+	s := served{stop: sync.OnceValue(func() int { cancel(); return <-code })}
+	t.Cleanup(func() { s.stop() }) // before its store is removed
 	lines := bufio.NewScanner(messages)
 	for lines.Scan() {
 		if url := regexp.MustCompile(`nats://127\.0\.0\.1:\d+`).FindString(lines.Text()); url != "" && s.url == "" {
@@ -57,7 +59,7 @@ func serveWith(t *testing.T, args ...string) served {
 			return s
 		}
 	}
-	t.Fatalf("run ended with exit code %d before it served", <-code)
+	t.Fatalf("run ended with exit code %d before it served", s.stop())
 	return s
 }
 
