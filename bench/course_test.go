@@ -8,7 +8,7 @@ import (
 
 // The goals' list is for a machine that is lent for half an hour, of which some is spent on the way.
 func TestTheGoalsTakeTwentyFiveMinutes(t *testing.T) {
-	f := courseFlags{CourseGoals: true, CourseSeed: 1}
+	f := courseFlags{CourseGoals: true, CourseSeed: 1, CourseMixes: 1}
 	cfg, err := f.config()
 	if err != nil {
 		t.Fatal(err)
