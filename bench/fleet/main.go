@@ -229,16 +229,18 @@ func check(urls string, l *load) error {
 	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
 		return err
 	}
-	var checker audit.Checker
+	checker := audit.Checker{Removed: func(worker, queue string, sequence uint64) (bool, error) {
+		return decided.Removed(ctx, conn, worker, queue, sequence)
+	}}
 	err = decided.Read(ctx, conn, func(m decided.Message) error {
 		if m.Err != nil {
 			return m.Err
 		}
 		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
-		if err == nil {
-			checker.Take(m.Sequence, d)
+		if err != nil {
+			return err
 		}
-		return err
+		return checker.Take(m.Sequence, d)
 	})
 	report := checker.Report()
 	stale := 0

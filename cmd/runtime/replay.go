@@ -139,27 +139,12 @@ func (c *auditCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	return c.With(ctx, "ringmaster audit", log, func(ctx context.Context, conn *natsio.Conn) error {
-		var checker audit.Checker
-		err := decided.Read(ctx, conn, func(m decided.Message) error {
-			if m.Err != nil {
-				checker.Damaged(m.Worker, m.Queue, m.Sequence, m.Err)
-				return nil
-			}
-			d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
-			switch {
-			case err != nil:
-				checker.Damaged(m.Worker, m.Queue, m.Sequence, err)
-			case d.Entry.Worker != m.Worker || d.Entry.Queue != m.Queue:
-				checker.Damaged(m.Worker, m.Queue, m.Sequence, errors.New("the decision is of another queue"))
-			default:
-				checker.Take(m.Sequence, d)
-			}
-			return nil
-		})
-		if err != nil {
+		checker := newChecker(ctx, conn)
+		if err := decided.Read(ctx, conn, func(m decided.Message) error { return check(checker, &m) }); err != nil {
 			return err
 		}
 		report := checker.Report()
+		var err error
 		if c.JSON {
 			err = json.NewEncoder(std.Out).Encode(report)
 		} else {
@@ -170,4 +155,29 @@ func (c *auditCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger
 		}
 		return err
 	})
+}
+
+// newChecker returns a checker of the stream at a connection, from which bounds may remove messages meanwhile.
+func newChecker(ctx context.Context, conn *natsio.Conn) *audit.Checker {
+	return &audit.Checker{Removed: func(worker, queue string, sequence uint64) (bool, error) {
+		return decided.Removed(ctx, conn, worker, queue, sequence)
+	}}
+}
+
+// check gives a message to a checker.
+func check(checker *audit.Checker, m *decided.Message) error {
+	if m.Err != nil {
+		checker.Damaged(m.Worker, m.Queue, m.Sequence, m.Err)
+		return nil
+	}
+	d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
+	switch {
+	case err != nil:
+		checker.Damaged(m.Worker, m.Queue, m.Sequence, err)
+	case d.Entry.Worker != m.Worker || d.Entry.Queue != m.Queue:
+		checker.Damaged(m.Worker, m.Queue, m.Sequence, errors.New("the decision is of another queue"))
+	default:
+		return checker.Take(m.Sequence, d)
+	}
+	return nil
 }

@@ -29,12 +29,16 @@ type Report struct {
 	Changes   int            `json:"changes"`   // times that a queue's next decision has another configuration
 	Rejoined  int            `json:"rejoined"`  // decisions behind some that a process made alone, which are not in the stream
 	Begun     int            `json:"begun"`     // queues whose first decisions the bounds of the stream have removed
+	Removed   int            `json:"removed"`   // gaps, because the bounds removed decisions before they were read
 	Holes     []Hole         `json:"holes"`     // the first 100
 	HoleCount int            `json:"hole_count"`
 }
 
-// Checker checks a stream. The zero value is ready.
+// Checker checks a stream. The zero value is ready for one from which nothing is removed meanwhile.
 type Checker struct {
+	// Removed says whether the bounds of the stream have removed a queue's messages up to a sequence by now.
+	Removed func(worker, queue string, sequence uint64) (bool, error)
+
 	report Report
 	queues map[string]*last
 	nodes  map[decisionlog.ID]bool
@@ -53,8 +57,8 @@ func (c *Checker) Damaged(worker, queue string, sequence uint64, why error) {
 	c.hole(worker, queue, sequence, "cannot be read: "+why.Error())
 }
 
-// Take takes a message.
-func (c *Checker) Take(sequence uint64, d *decisionlog.Decided) {
+// Take takes a message. The error is that of Removed.
+func (c *Checker) Take(sequence uint64, d *decisionlog.Decided) error {
 	e := &d.Entry
 	if c.queues == nil {
 		c.queues, c.nodes, c.report.Configs = make(map[string]*last), make(map[decisionlog.ID]bool), make(map[string]int)
@@ -72,9 +76,16 @@ func (c *Checker) Take(sequence uint64, d *decisionlog.Decided) {
 		if d.Previous != 0 {
 			c.report.Begun++
 		}
-		return
+		return nil
 	}
-	for _, what := range before.follow(d) {
+	removed, err := c.removed(before, d)
+	if err != nil {
+		return err
+	}
+	if removed {
+		c.report.Removed++
+	}
+	for _, what := range before.follow(d, removed) {
 		c.hole(e.Worker, e.Queue, sequence, what)
 	}
 	if d.Node != before.node {
@@ -83,19 +94,30 @@ func (c *Checker) Take(sequence uint64, d *decisionlog.Decided) {
 	if d.Config != before.config {
 		c.report.Changes++
 	}
+	return nil
 }
 
-// follow says in what a message does not follow its queue's last message.
-func (l *last) follow(d *decisionlog.Decided) (holes []string) {
+// removed says whether the bounds of the stream removed what stood between two messages. They remove a queue's oldest
+// first, so whatever stood there is gone only if nothing of the queue is left up to the later one's previous.
+func (c *Checker) removed(l *last, d *decisionlog.Decided) (bool, error) {
+	e := &d.Entry
+	if c.Removed == nil || d.Previous <= l.sequence || e.Decision <= l.number+1 {
+		return false, nil
+	}
+	return c.Removed(e.Worker, e.Queue, d.Previous)
+}
+
+// follow says in what a message does not follow its queue's last message, or what was removed behind that.
+func (l *last) follow(d *decisionlog.Decided, removed bool) (holes []string) {
 	note := func(format string, args ...any) { holes = append(holes, fmt.Sprintf(format, args...)) }
 	e := &d.Entry
-	if d.Previous != l.sequence {
+	if d.Previous != l.sequence && !removed {
 		note("decision %d was made from the state after message %d, and stands behind message %d", e.Decision, d.Previous, l.sequence)
 	}
 	switch {
 	case e.Decision <= l.number:
 		note("decision %d stands behind decision %d: it was made twice", e.Decision, l.number)
-	case e.Decision != l.number+1 && !d.Rejoined:
+	case e.Decision != l.number+1 && !d.Rejoined && !removed:
 		note("decision %d stands behind decision %d: %d are missing", e.Decision, l.number, e.Decision-l.number-1)
 	}
 	if r := &e.Records; r.Incarnation == l.records.Incarnation && r.Last < l.records.Last {
@@ -122,6 +144,9 @@ func (r *Report) Print(out io.Writer, clean func(string) string) {
 	fmt.Fprintf(out, "%s decisions of %d queues, by %d processes: %d take-overs, %d changes of configuration\n", text.Grouped(r.Decisions), r.Queues, r.Nodes, r.TakeOvers, r.Changes)
 	if r.Begun > 0 {
 		fmt.Fprintf(out, "of %d queues the bounds of the stream have removed the first decisions\n", r.Begun)
+	}
+	if r.Removed > 0 {
+		fmt.Fprintf(out, "%d gaps are no holes: the bounds of the stream removed those decisions before they were read\n", r.Removed)
 	}
 	if r.Rejoined > 0 {
 		fmt.Fprintf(out, "%d decisions follow others that their process made alone, while the stream was away\n", r.Rejoined)

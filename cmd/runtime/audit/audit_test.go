@@ -17,13 +17,19 @@ type message struct {
 	config                            string
 }
 
-func check(messages ...message) Report {
-	var c Checker
+func check(messages ...message) Report { return checkBehind(0, messages...) }
+
+// checkBehind checks what is read of a stream whose bounds have by then removed all below a sequence.
+func checkBehind(first uint64, messages ...message) Report {
+	c := Checker{Removed: func(_, _ string, sequence uint64) (bool, error) { return sequence < first, nil }}
 	for _, m := range messages {
-		c.Take(m.sequence, &decisionlog.Decided{
+		err := c.Take(m.sequence, &decisionlog.Decided{
 			Node: m.node, Previous: m.previous, Rejoined: m.rejoined, Config: m.config,
 			Entry: decisionlog.Entry{Worker: "w", Queue: "q", Decision: m.number, Records: decisionlog.Records{Incarnation: 7, Last: m.input}},
 		})
+		if err != nil {
+			panic(err)
+		}
 	}
 	return c.Report()
 }
@@ -52,6 +58,47 @@ func TestHolesAreNamed(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, r.Holes[i].What, want)
 			}
 		}
+	}
+}
+
+// What the bounds of the stream removed before it was read is no hole. What they cannot have done is.
+func TestWhatIsRemovedMeanwhileIsCounted(t *testing.T) {
+	read := message{sequence: 1, number: 1, input: 5}
+	for name, c := range map[string]struct {
+		first   uint64
+		next    message
+		removed int
+		want    []string
+	}{
+		"removed":             {9, message{sequence: 9, previous: 8, number: 4, input: 5}, 1, nil},
+		"itself too":          {20, message{sequence: 9, previous: 8, number: 4, input: 5}, 1, nil},
+		"still there":         {8, message{sequence: 9, previous: 8, number: 4, input: 5}, 0, []string{"after message 8", "2 are missing"}},
+		"removed, input back": {9, message{sequence: 9, previous: 8, number: 4, input: 4}, 1, []string{"answers record 4"}},
+		"no room for any":     {9, message{sequence: 9, previous: 8, number: 2, input: 5}, 0, []string{"after message 8"}},
+		"twice":               {9, message{sequence: 9, previous: 8, number: 1, input: 5}, 0, []string{"after message 8", "made twice"}},
+		"nothing between":     {9, message{sequence: 9, previous: 1, number: 4, input: 5}, 0, []string{"2 are missing"}},
+		"from before":         {9, message{sequence: 9, previous: 0, number: 4, input: 5}, 0, []string{"after message 0", "2 are missing"}},
+	} {
+		r := checkBehind(c.first, read, c.next)
+		if r.Removed != c.removed || r.HoleCount != len(c.want) {
+			t.Errorf("%s: %+v", name, r)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(r.Holes[i].What, want) {
+				t.Errorf("%s: %q, want %q", name, r.Holes[i].What, want)
+			}
+		}
+		var out strings.Builder
+		if r.Print(&out, strings.ToUpper); strings.Contains(out.String(), "1 gaps are no holes") != (c.removed == 1) {
+			t.Errorf("%s: %s", name, &out)
+		}
+	}
+	c := Checker{Removed: func(string, string, uint64) (bool, error) { return false, errors.New("no answer") }}
+	first, later := &decisionlog.Decided{}, &decisionlog.Decided{Previous: 8}
+	first.Entry.Decision, later.Entry.Decision = 1, 4
+	if err := errors.Join(c.Take(1, first), c.Take(9, later)); err == nil {
+		t.Error("that nothing is known of what is missing is not told")
 	}
 }
 

@@ -48,6 +48,26 @@ func readDecisions(ctx context.Context, conn *natsio.Conn, filter string, visit 
 	})
 }
 
+// Removed says whether the bounds of the stream have removed a queue's decisions up to a sequence by now: they remove the
+// oldest first, so none that old is left.
+func Removed(ctx context.Context, conn *natsio.Conn, worker, queue string, sequence uint64) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookup)
+	defer cancel()
+	name := StreamName(conn.Subjects())
+	stream, err := conn.JetStream().Stream(ctx, name)
+	if err != nil {
+		return false, fmt.Errorf("look up stream %s: %w", name, err)
+	}
+	oldest, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(conn.Subjects().Decided(worker, queue)))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("read the oldest decision of %s.%s: %w", worker, queue, err)
+	}
+	return oldest.Sequence > sequence, nil
+}
+
 // Policies returns the texts of the policies' configurations in the stream, by their names. Whoever may store
 // decisions may store texts, so what a text says has to be compared with its name. The error is as Read's.
 func Policies(ctx context.Context, conn *natsio.Conn) (map[string][]byte, error) {
