@@ -123,7 +123,7 @@ func endure(t *testing.T, tap tap, stored bool) string {
 			r.cfg.Store = store
 		}
 		r.quiet = true
-		r.cfg.Autotuner, r.cfg.maxFailures, r.cfg.idleAfter = session.Natural, 2, time.Minute
+		r.cfg.Autotuner, r.cfg.maxFailures, r.cfg.idleAfter = session.Reference, 2, time.Minute
 		s, err := start(r.cfg, r.pub, tap)
 		if err != nil {
 			t.Fatal(err)

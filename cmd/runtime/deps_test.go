@@ -52,9 +52,8 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/workload":          nil,                                                                                                                // descriptions, for any catalog
 	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",
 		"megakernel/tuner/gp"}, // from reports to the next geometry
-	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
+	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner/reference", "megakernel/tuner/live",
 		"megakernel/tuner/cache", "ring"}, // which tuner, and what is remembered
-	"megakernel/tuner":             {"megakernel/policy"},                                                                                                         // tuning speaks in the policy's limits
 	"megakernel/graph":             nil,                                                                                                                           // graphs, files and plain algorithms, without a device
 	"megakernel/frontier":          {"megakernel/gpu", "megakernel/graph", "megakernel/kernelcache", "megakernel/policy", "megakernel/userop"},                    // graphs on a device, decided as the policy does
 	"megakernel/userop":            nil,                                                                                                                           // opcode files are read without a device
@@ -104,7 +103,7 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
 	"cmd/runtime/worker": {"cmd/runtime/schema", "telemetry/natsio/advisory", "cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
-		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership", "telemetry/natsio/poison"}, // what serves, from plain values
+		"megakernel/tuner/live", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership", "telemetry/natsio/poison"}, // what serves, from plain values
 	"cmd/runtime/demo":             {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"},                                                        // recorded load, on a worker
 	"cmd/runtime/demo/trace":       {"megakernel/graph"},                                                                                                                                                                                                                                                                                      // bundled data and its mapping
 	"cmd/runtime/explain":          {"cmd/runtime/fleetview", "cmd/runtime/text", "megakernel/policy", "telemetry", "telemetry/decisionlog"},                                                                                                                                                                                                  // why a plan is as it is
@@ -166,12 +165,12 @@ var externalOwners = []struct {
 	{"github.com/go-json-experiment/json", []string{"telemetry/decisionlog"}, "logs are read by the million lines; Go 1.27 has it as encoding/json/v2"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache", "cmd/runtime/config", "cmd/runtime/policyfile"}, "files of people's size are TOML"},
 	{"github.com/google/renameio", []string{"megakernel/calibration", "megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker", "telemetry/decisionlog"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker", "telemetry/decisionlog"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "cmd/runtime/plugin", "cmd/runtime/usage", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime/terminal"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
-	{"gonum.org/v1/gonum/", []string{"megakernel/tuner", "megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic", "bench/course/interval"}, "the algebra of the tuner's models, and quantiles"},
+	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic", "bench/course/interval"}, "the algebra of the tuner's models, and quantiles"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime/demo", "bench"}, "client-side latency is the command's report"},
 }
 
@@ -192,7 +191,6 @@ var standardBans = map[string][]string{
 	"megakernel/tuner/reference":    {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/session":      {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"}, // sync: spaces are shared by queues
 	"megakernel/tuner/live":         {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
-	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"actors/fence":                  {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"telemetry":                     {"os", "net", "log/slog"},

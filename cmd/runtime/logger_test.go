@@ -16,10 +16,10 @@ import (
 func TestLogRecordsAreReadable(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
-		newLogger(&out, "info", format).Info("served", "incarnation", uint64(1)<<63+1, "took", 1500*time.Millisecond, "autotuner", session.Natural, "launches", uint64(7))
-		want := []string{`incarnation=8000000000000001 took=1.5s autotuner=natural launches=7`}
+		newLogger(&out, "info", format).Info("served", "incarnation", uint64(1)<<63+1, "took", 1500*time.Millisecond, "autotuner", session.Reference, "launches", uint64(7))
+		want := []string{`incarnation=8000000000000001 took=1.5s autotuner=reference launches=7`}
 		if format == "json" {
-			want = []string{`"incarnation":"8000000000000001","took":"1.5s","autotuner":"natural","launches":7`, `"level":"INFO"`}
+			want = []string{`"incarnation":"8000000000000001","took":"1.5s","autotuner":"reference","launches":7`, `"level":"INFO"`}
 		}
 		for _, part := range want {
 			if !strings.Contains(out.String(), part) {

@@ -113,7 +113,7 @@ func TestHelpPrintsDefaultsBehindPlaceholders(t *testing.T) {
 func TestAWrongModeOfTheTunerSaysWhichThereAreAndWhereItCameFrom(t *testing.T) {
 	t.Setenv("RINGMASTER_AUTOTUNER", "maybe")
 	got := ringmaster(t, t.Context(), "", "run", "--decide-only")
-	if got.code != 2 || !strings.Contains(got.err, `--autotuner: "maybe": want on, natural (or ng), off (or default), or reference`) || !strings.Contains(got.err, `RINGMASTER_AUTOTUNER="maybe"`) {
+	if got.code != 2 || !strings.Contains(got.err, `--autotuner: "maybe": want on, off (or default), or reference`) || !strings.Contains(got.err, `RINGMASTER_AUTOTUNER="maybe"`) {
 		t.Errorf("%+v", got)
 	}
 }

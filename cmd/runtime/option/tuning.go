@@ -11,7 +11,7 @@ import (
 // Autotune say how geometries are tuned and where results are kept.
 type Autotune struct {
 	TunerCache
-	Tuner TunerMode `name:"autotuner" default:"on" env:"RINGMASTER_AUTOTUNER" shared:"" help:"on: tune the whole geometry. natural: tune the width only, by the natural gradient. off: keep the policy's own geometry. reference: the tuner of vyre, to compare with, as reference-on and reference-off in its modes on and off."`
+	Tuner TunerMode `name:"autotuner" default:"on" env:"RINGMASTER_AUTOTUNER" shared:"" help:"on: tune the whole geometry. off: keep the policy's own geometry. reference: the tuner of vyre, to compare with, as reference-on and reference-off in its modes on and off."`
 }
 
 // TunerCache says where results of tuners are kept.

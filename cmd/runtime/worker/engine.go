@@ -15,7 +15,7 @@ import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
-	"ringmaster/megakernel/tuner"
+	"ringmaster/megakernel/tuner/live"
 	"ringmaster/telemetry"
 )
 
@@ -184,7 +184,8 @@ func (e *Engine) Launch(o actors.Order, settled func(actors.Report)) {
 // candidateKernels are the kernels of the widths that the tuner tries.
 func candidateKernels(device Device) []kernel.Kernel {
 	var kernels []kernel.Kernel
-	for _, width := range tuner.Candidates(megakernel.LimitsOf(device)) {
+	limits := megakernel.LimitsOf(device)
+	for _, width := range live.Widths(&limits) {
 		kernels = append(kernels, kernel.Kernel{Kind: kernel.Interpreter, Width: width})
 	}
 	return kernels

@@ -66,11 +66,9 @@ func NewSpace(w Workload) (*Space, error) {
 	case most == 0 || w.Limits.MaxWorkgroupsPerDimension == 0:
 		return nil, fmt.Errorf("%w: the device's limits are not known: %+v", ErrWorkload, w.Limits)
 	}
-	sizing := policy.Standard().Sizing
-	least := min(max(minWidth, sizing.Subgroup(&w.Limits)), uint32(1)<<(bits.Len32(most)-1))
 	groups := min(w.Limits.MaxWorkgroupsPerDimension, max(w.Slots/minChunk, 1), 1<<16)
 	values := [axes][]uint32{
-		powers(least, max(least, min(most, maxWidth))),
+		Widths(&w.Limits),
 		withMultiples(powers(1, groups), w.Limits.Units, groups),
 		powers(minChunk, max(min(w.Slots, maxChunk), minChunk)),
 		nil,
@@ -122,6 +120,17 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 	}
 	s.relate()
 	return s, nil
+}
+
+// Widths are those from which a tuner chooses on a device, ascending; none if its limits are not known.
+func Widths(l *policy.Limits) []uint32 {
+	most := l.MaxWidth()
+	if most == 0 {
+		return nil
+	}
+	sizing := policy.Standard().Sizing
+	least := min(max(minWidth, sizing.Subgroup(l)), uint32(1)<<(bits.Len32(most)-1))
+	return powers(least, max(least, min(most, maxWidth)))
 }
 
 func powers(from, to uint32) (out []uint32) {

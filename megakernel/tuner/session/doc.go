@@ -11,8 +11,7 @@
 // In the mode On a tuner is a live.Tuner over width, groups, chunk and depth. Looks are
 // offered one at a time, while the device works for this queue for half of the time at
 // least and the queue is not urgent. What launches earn for looks is never more than the
-// time that has passed by our own clock, whatever reports say. In
-// the mode Natural it is the natural gradient over the original's six widths.
+// time that has passed by our own clock, whatever reports say.
 // In the modes Reference, ReferenceOn and ReferenceOff it is the original's tuner, launch
 // plan and resize rule, the parts of tuner/reference in a row. With Off nothing is tuned.
 //

@@ -30,7 +30,6 @@ type entry struct {
 	device  string
 
 	live     *live.Tuner // with On
-	natural  *natural    // with Natural
 	original *original   // with Reference and the like
 	spaces   *Spaces
 	room     *Room // that it takes
@@ -59,21 +58,12 @@ func newEntry(env *Env, p Program, bucket int) (*entry, error) {
 		e.told = e.state()
 		return e, nil
 	}
-	if p.Mode == Natural {
-		e.natural = newNatural(env.Limits)
-		if known, ok := e.recall(env); ok && e.moment == FirstMoment {
-			e.natural.restore(&known)
-		} else if ok { // where to begin, not what to choose: it was not measured here
-			e.natural.begin(known.Selected.Width)
-		}
-	} else {
-		space, err := env.Spaces.Of(env.Limits, bucket)
-		if err != nil {
-			return nil, err
-		}
-		e.live = live.New(live.Config{Space: space, Own: env.Spaces.own(env.Limits, bucket), BuildNs: buildNs})
-		e.consult(env)
+	space, err := env.Spaces.Of(env.Limits, bucket)
+	if err != nil {
+		return nil, err
 	}
+	e.live = live.New(live.Config{Space: space, Own: env.Spaces.own(env.Limits, bucket), BuildNs: buildNs})
+	e.consult(env)
 	e.told = e.state()
 	return e, nil
 }
@@ -110,13 +100,7 @@ func (e *entry) remember(env *Env) {
 	if env.Memory == nil || e.device == "" {
 		return
 	}
-	var known cache.Entry
-	if e.live != nil {
-		known = e.live.Entry(e.key())
-	} else {
-		known = e.natural.entry(e.key())
-	}
-	if len(known.Measurements) > 0 {
+	if known := e.live.Entry(e.key()); len(known.Measurements) > 0 {
 		env.Memory.Remember(e.device, known)
 	}
 }
@@ -128,13 +112,10 @@ func (e *entry) observe(env *Env, r *Report, looks bool, counts uint64) (err err
 		Geometry: measured(r.Geometry, BucketSlots(e.bucket)),
 		Slots:    uint32(r.Slots), Ns: r.Ns, WallNs: r.WallNs, CountsNs: counts,
 	}
-	switch {
-	case e.original != nil:
+	if e.original != nil {
 		e.original.recall(env.Memory) // the file may have been read only now
 		err = e.original.observe(&report)
-	case e.natural != nil:
-		err = e.natural.observe(&report)
-	default:
+	} else {
 		err = e.measure(env, &report, r, looks)
 	}
 	if err == nil {
@@ -208,8 +189,6 @@ func (e *entry) keeps() policy.Geometry {
 	switch {
 	case e.original != nil:
 		return e.original.choice
-	case e.natural != nil:
-		return policy.Geometry{Width: e.natural.current}
 	case e.live.Choice() == e.live.Own():
 		return policy.Geometry{}
 	}
@@ -225,11 +204,8 @@ func (e *entry) ask(g policy.Geometry) policy.Geometry {
 }
 
 func (e *entry) state() state {
-	switch {
-	case e.original != nil:
+	if e.original != nil {
 		return state{settled: e.original.settled, choice: e.original.choice}
-	case e.natural != nil:
-		return state{settled: !e.natural.exploring(), choice: policy.Geometry{Width: e.natural.current}}
 	}
 	return state{settled: e.live.Over(), changes: e.live.Changes(), choice: e.live.Choice()}
 }

@@ -20,7 +20,7 @@ func TestKeysTellEverythingApart(t *testing.T) {
 	add("device", Key(p, 1, limits, "another device"))
 	add("program", Key(Program{[32]byte{2}, 1, On}, 1, limits, "a device"))
 	add("clock", Key(Program{[32]byte{1}, 2, On}, 1, limits, "a device"))
-	add("mode", Key(Program{[32]byte{1}, 1, Natural}, 1, limits, "a device"))
+	add("mode", Key(Program{[32]byte{1}, 1, Reference}, 1, limits, "a device"))
 	l := limits
 	l.SubgroupSize++
 	add("limits", Key(p, 1, l, "a device"))

@@ -94,7 +94,7 @@ const NoLook = math.MaxUint64
 
 // For is the geometry to ask for with launches of some size, zero for the policy's own. It
 // is a look, with its number, if there is one for this size that comes after the last one
-// that was launched. In the modes that tune a width alone, a size about which nothing is known
+// that was launched. With the original's tuner a size about which nothing is known
 // is asked for like the nearest that is known, the smaller one when two are as near.
 func (v View) For(slots uint32, last uint64) (g policy.Geometry, number uint64) {
 	b := BucketOf(slots)

@@ -432,36 +432,6 @@ func TestSizesOfLaunchesAreTunedApart(t *testing.T) {
 	}
 }
 
-func TestNaturalGradientTakesTheBestWidthAndKeepsIt(t *testing.T) {
-	r := newRig(t, Natural)
-	r.settled()
-	at := func(width uint32) float64 {
-		rec, _, err := policy.Decide(&r.cfg, &policy.Request{QueueLen: r.queue, Limits: limits, Tuned: policy.Geometry{Width: width}}, policy.State{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cost(policy.Geometry{Width: width, Groups: rec.DispatchGrid[0], Chunk: rec.ClaimChunk}, float64(r.queue))
-	}
-	best := math.Inf(1)
-	for _, w := range []uint32{32, 64, 128, 256, 512, 1024} {
-		best = math.Min(best, at(w))
-	}
-	before := r.s.View()
-	if ratio := at(before.kept[BucketOf(r.queue)].Width) / best; ratio > 1.05 {
-		t.Errorf("%+v takes %.3f times the best", before.kept[BucketOf(r.queue)], ratio)
-	}
-	changes := 0
-	for range 1000 {
-		r.launch()
-		if now := r.s.View(); now != before {
-			changes, before = changes+1, now
-		}
-	}
-	if changes > 1 {
-		t.Errorf("%d changes of width in 1,000 launches", changes)
-	}
-}
-
 func TestOffTunesNothing(t *testing.T) {
 	r := newRig(t, Off)
 	r.launches(50)
