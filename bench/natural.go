@@ -87,7 +87,7 @@ func arbitrary(n int) []uint32 {
 	return out
 }
 
-// rootOf has the size of a root that Fisher.Root makes, not its values.
+// rootOf has the size of the root of a Fisher matrix, not its values.
 func rootOf(n int) natural.Root {
 	if n <= natural.MaxDense {
 		return &natural.Dense{N: n, Cells: make([]int32, n*n)}

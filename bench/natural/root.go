@@ -55,6 +55,9 @@ type LowRank struct {
 // MaxTerms bounds the terms of a low-rank root.
 const MaxTerms = 64
 
+// Terms is how many a root of usual accuracy has.
+const Terms = 48
+
 // Len implements [Root].
 func (l *LowRank) Len() int { return len(l.Diagonal) }
 

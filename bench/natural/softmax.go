@@ -3,7 +3,6 @@ package natural
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // One is 1.0 in Q16.
@@ -34,26 +33,6 @@ type Root interface {
 	Check() error
 	// multiply computes root times g into out.
 	multiply(out, g []uint32)
-}
-
-// Exponentials is exp((best - cost) / temperature) of each cost in Q16, rounded
-// to nearest, where best is the least cost. The best candidate gets 1.0, and one
-// without a finite cost 0. The temperature has the unit of the costs and must be
-// above 0.
-func Exponentials(costs []float64, temperature float64) []uint32 {
-	best := math.Inf(1)
-	for _, c := range costs {
-		if c < best && !math.IsInf(c, -1) {
-			best = c
-		}
-	}
-	out := make([]uint32, len(costs))
-	for i, c := range costs {
-		if c >= best && !math.IsInf(c, 1) {
-			out[i] = uint32(math.Floor(math.Exp((best-c)/temperature)*One + .5))
-		}
-	}
-	return out
 }
 
 // Host is the [Engine] in plain Go, on one core.
