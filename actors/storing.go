@@ -122,7 +122,7 @@ func (a *queueActor) write(d *decision, v *view) {
 // encode is what other processes need of a decision.
 func (a *queueActor) encode(d *decision, v *view, id uint64) ([]byte, error) {
 	m := memory{Edition: d.edition, Topology: a.topology.Hysteresis, Plan: a.policy.Hysteresis, Cell: v.memory, Device: a.device.remember()}
-	recent := a.recent
+	recent := a.recent[max(0, len(a.recent)-carriedRuns):]
 	if d.known {
 		m.Topology.Issue(d.Decision, d.After.Topology, d.commitOnPublish)
 		m.Plan.Issue(d.Decision, d.After.Plan, d.commitOnPublish)
