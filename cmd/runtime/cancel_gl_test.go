@@ -16,6 +16,7 @@ import (
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/poison"
 )
@@ -33,11 +34,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	if got := cancel("early"); got.code != 0 || !strings.Contains(got.stdout, "early: has not come yet") {
 		t.Errorf("exit code %d, %s%s", got.code, got.stdout, got.err)
 	}
-	conn, err := natsio.Connect((&option.NATS{URL: s.url, Prefix: telemetry.DefaultPrefix}).Config("test", quietLog))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, s.url)
 	const many, slots = 60, 4096
 	finished := make(chan telemetry.Done, 2*many)
 	if _, err := conn.SubscribeDone("w1", "q", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { finished <- *d }); err != nil {

@@ -6,9 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"ringmaster/cmd/runtime/option"
-	"ringmaster/telemetry"
-	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -17,11 +15,7 @@ func TestTheSubmitterOfTheDocumentation(t *testing.T) {
 	requireGL(t)
 	dir := nodeClients(t)
 	s := serve(t, "--share-device")
-	conn, err := natsio.Connect((&option.NATS{URL: s.url, Prefix: telemetry.DefaultPrefix}).Config("test", quietLog))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, s.url)
 	for queue, flags := range map[string][]string{"maps": nil, "arrays": {"--array"}} {
 		const slots = 50_000
 		submitter := startClient(t, dir, "submitter.mjs", append(flags, "--server", s.url, "--worker", "w1", "--queue", queue, "--slots", "50000")...)

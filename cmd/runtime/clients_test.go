@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/embedded"
 )
 
@@ -101,20 +101,14 @@ func publisherIsAnswered(t *testing.T, dir, url, queue string, l load, topology 
 
 // launcherReports has a publisher decided for, and compares what a launcher by those decisions says with what comes.
 func launcherReports(t *testing.T, dir, url string) {
-	cfg := natsio.DefaultConfig()
-	cfg.URL = url
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	came := make(chan telemetry.Launch, 64)
 	if _, err := conn.SubscribeLaunches("w3", "q", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { came <- *l }); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
 	defer cancel()
-	if err := errors.Join(conn.WaitState(ctx, natsio.StateConnected), conn.Flush(ctx)); err != nil {
+	if err := conn.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	launcher := startClient(t, dir, "launcher.mjs", "--server", url, "--worker", "w3", "--queue", "q", "--count", "1", "--slots", "100", "--elapsed-ns", "5000000000")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ringmaster/telemetry/decisionlog"
-	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/natstest"
 )
 
@@ -137,16 +137,7 @@ func TestDecisionsGoOnWithoutAServerThatHangs(t *testing.T) {
 // streamLeader names the server that leads the stream of decisions.
 func streamLeader(t *testing.T, urls string) string {
 	t.Helper()
-	cfg := natsio.DefaultConfig()
-	cfg.URL = urls
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	conn := bustest.Dial(t, urls)
 	stream, err := conn.JetStream().Stream(t.Context(), "RINGMASTER_DECIDED")
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 // Two runtimes that decide for all workers share a bus: every record is answered once,
@@ -12,18 +12,12 @@ import (
 func TestTwoRuntimesAnswerEachRecordOnce(t *testing.T) {
 	first := serve(t, "--decide-only")
 	second := serveOn(t, first.url, "--decide-only")
-	cfg := natsio.DefaultConfig()
-	cfg.URL = first.url
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, first.url)
 	type answer struct {
 		from, seq uint64
 	}
 	answers := make(chan answer, 1000)
-	_, err = conn.SubscribeRecommendations("w9", "q", func(_, _ string, h *telemetry.Header, r *telemetry.Recommendation) {
+	_, err := conn.SubscribeRecommendations("w9", "q", func(_, _ string, h *telemetry.Header, r *telemetry.Recommendation) {
 		if !r.Heartbeat {
 			answers <- answer{h.Incarnation, r.AnsweredSeq}
 		}

@@ -38,6 +38,7 @@ var projectImports = map[string][]string{
 	"telemetry/natsio/configbucket":      {"telemetry", "telemetry/natsio"},                                                                                  // shared settings, as texts
 	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                                                                  // batches that were set aside
 	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio", "telemetry/trace"},                                        // the stream of decisions
+	"telemetry/natsio/bustest":           {"telemetry/natsio", "telemetry/natsio/embedded", "telemetry/natsio/natstest"},                                     // for tests: a server here, and connections
 	"telemetry/natsio/natstest":          nil,                                                                                                                // for tests: server processes
 	"telemetry/natsio/embedded":          nil,                                                                                                                // a server, for processes that have none
 	"telemetry/natsio/ackorder":          nil,                                                                                                                // when a message is acknowledged

@@ -6,17 +6,15 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -52,11 +50,7 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	conn, err := natsio.Connect((&option.NATS{URL: s.url, Prefix: telemetry.DefaultPrefix}).Config("test", slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, s.url)
 	finished := make(chan telemetry.Done, 1)
 	if _, err := conn.SubscribeDone("w1", "words", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { finished <- *d }); err != nil {
 		t.Fatal(err)

@@ -19,13 +19,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/cmd/runtime/graphs"
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/ownership"
 )
 
@@ -68,11 +68,7 @@ type liar struct {
 
 func newLiar(t *testing.T, url string) *liar {
 	t.Helper()
-	conn, err := natsio.Connect((&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Config("liar", quietLog))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := bustest.Dial(t, url)
 	l := &liar{t: t, conn: conn, nc: conn.NATS()}
 	if err := conn.EnsureWorkStream(t.Context()); err != nil {
 		t.Fatal(err)

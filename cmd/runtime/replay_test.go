@@ -13,7 +13,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
-	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/embedded"
 )
@@ -76,17 +76,7 @@ func TestRunRefusesADecisionLogThatItCannotWrite(t *testing.T) {
 // announce makes the worker of a served runtime known.
 func announce(t *testing.T, url string) {
 	t.Helper()
-	cfg := natsio.DefaultConfig()
-	cfg.URL = url
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
-		t.Fatal(err)
-	}
-	publisher, err := client.NewPublisher(conn, client.PublisherConfig{})
+	publisher, err := client.NewPublisher(bustest.Dial(t, url), client.PublisherConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

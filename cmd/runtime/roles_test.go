@@ -19,6 +19,7 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/decided"
 )
 
@@ -126,18 +127,9 @@ type advice struct {
 // on is the publisher of worker w9, which has told its limits.
 func publisherOn(t *testing.T, url string) *publisher {
 	t.Helper()
-	cfg := natsio.DefaultConfig()
-	cfg.URL = url
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	conn := bustest.Dial(t, url)
 	p := &publisher{Conn: conn, t: t, seqs: make(map[string]uint64), advice: make(chan advice, 1<<16)}
-	_, err = conn.SubscribeRecommendations("w9", "*", func(_, queue string, h *telemetry.Header, r *telemetry.Recommendation) {
+	_, err := conn.SubscribeRecommendations("w9", "*", func(_, queue string, h *telemetry.Header, r *telemetry.Recommendation) {
 		if !r.Heartbeat {
 			own := *r // whose lists are valid during the call only
 			own.Reasons, own.Decided = slices.Clone(r.Reasons), nil

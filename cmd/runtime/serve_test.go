@@ -17,6 +17,7 @@ import (
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -124,13 +125,8 @@ func firstPlan(t *testing.T, url, worker, queue string) func() telemetry.Recomme
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
 	t.Cleanup(cancel)
-	cfg := natsio.DefaultConfig()
-	cfg.URL = url
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := bustest.Dial(t, url)
+	var err error
 	for !errors.Is(err, natsio.ErrNoRecommendation) { // the runtime has subscribed when it says so
 		if _, _, err = client.Snapshot(ctx, conn, worker, queue); ctx.Err() != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/decided"
 	"ringmaster/telemetry/natsio/embedded"
 )
@@ -26,20 +27,10 @@ type fleet struct {
 
 func newFleet(t *testing.T, nodes int, cfg policy.Config) *fleet {
 	t.Helper()
-	server, err := embedded.Start(embedded.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	url := bustest.Server(t).URL()
 	f := &fleet{t: t, last: make(map[string]uint64)}
 	for range nodes {
-		own := natsio.DefaultConfig()
-		own.URL = server.URL()
-		f.conn, err = natsio.Connect(own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(f.conn.Close)
+		f.conn = bustest.Dial(t, url)
 		keep := decided.DefaultConfig()
 		keep.Policy, keep.PolicyText = decisionlog.ConfigName(&cfg), decisionlog.ConfigText(&cfg)
 		store, err := decided.Open(f.conn, keep)

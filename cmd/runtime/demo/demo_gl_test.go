@@ -19,8 +19,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 // TestMain serves main-thread calls, as the command's main function does.
@@ -30,15 +29,8 @@ func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
 func config(t *testing.T) worker.Config {
 	t.Helper()
 	device := gltest.OpenUnclosed(t)
-	server, err := embedded.Start(embedded.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	bus := natsio.DefaultConfig()
-	bus.URL = server.URL()
 	return worker.Config{
-		NATS: bus, Policy: policy.Standard(), Autotuner: session.Off, Log: slog.New(slog.DiscardHandler), Version: "test",
+		NATS: bustest.Config(bustest.Server(t).URL()), Policy: policy.Standard(), Autotuner: session.Off, Log: slog.New(slog.DiscardHandler), Version: "test",
 		Device: device, Engine: worker.EngineConfig{Mode: megakernel.ModeWave},
 	}
 }

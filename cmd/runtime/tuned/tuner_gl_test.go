@@ -21,8 +21,7 @@ import (
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 const tunedBatch = 1000 // slots
@@ -54,21 +53,15 @@ func startTunedRun(t *testing.T, dir string) *tunedRun {
 // startRun starts a runtime that tunes by a mode.
 func startRun(t *testing.T, dir string, mode session.Mode, decides policy.Config, log *slog.Logger) *tunedRun {
 	t.Helper()
-	server := embedded.DefaultConfig()
-	server.Port, server.StoreDir = -1, t.TempDir()
-	at, err := embedded.Start(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(at.Shutdown)
 	r := &tunedRun{t: t, applied: make(chan telemetry.Launch, 1<<16)}
 	device := gltest.Open(t)
 	announced := worker.Announcement(device, nil)
 	r.device = actors.IdentityOf(&announced)
-	bus := natsio.DefaultConfig()
-	bus.URL, bus.Name, bus.Logger = at.URL(), "runtime", log
+	bus := bustest.Config(bustest.Server(t).URL())
+	bus.Name, bus.Logger = "runtime", log
 	r.memory = tuned.New(tuned.Config{Dir: dir, Log: log})
 	cfg := worker.Config{NATS: bus, Policy: decides, Name: "w1", Log: log, Device: device, Autotuner: mode, Memory: r.memory}
+	var err error
 	if r.n, err = worker.Start(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}

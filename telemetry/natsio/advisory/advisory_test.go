@@ -11,37 +11,14 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
-	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func dial(t *testing.T, url string) *natsio.Conn {
-	t.Helper()
-	cfg := natsio.DefaultConfig()
-	cfg.URL = url
-	c, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.Close()
-		<-c.Closed()
-	})
-	if err := c.WaitState(t.Context(), natsio.StateConnected); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestAnEventIsToldOnceAMinuteAndQueue(t *testing.T) {
-	server, err := embedded.Start(embedded.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Shutdown()
-	here, operator := dial(t, server.URL()), dial(t, server.URL())
+	url := bustest.Server(t).URL()
+	here, operator := bustest.Dial(t, url), bustest.Dial(t, url)
 	heard := make(chan *nats.Msg, 16)
 	if _, err := operator.NATS().ChanSubscribe("ringmaster.v1.advisory.>", heard); err != nil {
 		t.Fatal(err)

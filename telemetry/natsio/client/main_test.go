@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/embedded"
 )
 
@@ -42,6 +43,8 @@ func receive[T any](t testing.TB, ch <-chan T) (v T) {
 	return v
 }
 
+var config, dial = bustest.Config, bustest.Dial
+
 // server is an embedded server that can go and come back on the same port and store.
 type server struct {
 	t   testing.TB
@@ -67,25 +70,6 @@ func (s *server) start() {
 	var err error
 	s.Server, err = embedded.Start(s.cfg)
 	must(s.t, err)
-}
-
-func config(url string) natsio.Config {
-	cfg := natsio.DefaultConfig()
-	cfg.URL = url
-	cfg.ReconnectMin, cfg.ReconnectMax = time.Millisecond, 20*time.Millisecond
-	return cfg
-}
-
-func dial(t testing.TB, url string) *natsio.Conn {
-	t.Helper()
-	c, err := natsio.Connect(config(url))
-	must(t, err)
-	t.Cleanup(func() {
-		c.Close()
-		<-c.Closed()
-	})
-	must(t, c.WaitState(testContext(t), natsio.StateConnected))
-	return c
 }
 
 // taken is a record that a sink has got.

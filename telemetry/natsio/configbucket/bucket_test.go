@@ -12,8 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,19 +26,7 @@ func must(t testing.TB, err error) {
 
 func onServer(t testing.TB) *Bucket {
 	t.Helper()
-	server, err := embedded.Start(embedded.DefaultConfig())
-	must(t, err)
-	t.Cleanup(server.Shutdown)
-	cfg := natsio.DefaultConfig()
-	cfg.URL = server.URL()
-	c, err := natsio.Connect(cfg)
-	must(t, err)
-	t.Cleanup(func() {
-		c.Close()
-		<-c.Closed()
-	})
-	must(t, c.WaitState(t.Context(), natsio.StateConnected))
-	return On(c, telemetry.Subjects{Prefix: telemetry.DefaultPrefix})
+	return On(bustest.Dial(t, bustest.Server(t).URL()), telemetry.Subjects{Prefix: telemetry.DefaultPrefix})
 }
 
 func TestAKeyKeepsItsHistory(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"ringmaster/actors"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/natstest"
 )
 
@@ -38,7 +39,7 @@ func recordToStored(b *testing.B, urls string, replicas int) {
 	servers := strings.Split(urls, ",")
 	at := func(i int) string { return servers[i%len(servers)] }
 	decides(b, at(0))
-	sender, listener := dial(b, at(1)), dial(b, at(2))
+	sender, listener := bustest.Dial(b, at(1)), bustest.Dial(b, at(2))
 	size := make(chan int, 1024)
 	arrived := make(chan time.Time, 1024)
 	subscribe(b, listener.NATS(), "ringmaster.v1.recommend.w.q", func(m *nats.Msg) {
@@ -49,7 +50,7 @@ func recordToStored(b *testing.B, urls string, replicas int) {
 	})
 	echoed := make(chan time.Time, 1024)
 	subscribe(b, listener.NATS(), "echo.q", func(*nats.Msg) { echoed <- time.Now() })
-	_, err := sender.JetStream().CreateStream(testContext(b), jetstream.StreamConfig{
+	_, err := sender.JetStream().CreateStream(bustest.Context(b), jetstream.StreamConfig{
 		Name: "BARE", Subjects: []string{"bare.>"}, Replicas: replicas, MaxMsgs: 1000,
 		RePublish: &jetstream.RePublish{Source: "bare.>", Destination: "echo.>"},
 	})
@@ -62,14 +63,14 @@ func recordToStored(b *testing.B, urls string, replicas int) {
 		q := telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: uint32(1000 + seq%5000)}
 		begin := time.Now()
 		must(b, sender.PublishRequest("ringmaster.v1.telemetry.w.q", "", telemetry.Append(nil, telemetry.EncodingArray, h, &q)))
-		return receive(b, arrived).Sub(begin)
+		return bustest.Receive(b, arrived).Sub(begin)
 	}
 	record()
 	payload := make([]byte, <-size)
 	bare := func() time.Duration {
 		begin := time.Now()
 		must(b, sender.PublishRequest("bare.q", "", payload))
-		return receive(b, echoed).Sub(begin)
+		return bustest.Receive(b, echoed).Sub(begin)
 	}
 	for range 200 { // both warm
 		record()
@@ -109,7 +110,7 @@ func decides(b *testing.B, url string) {
 	served, err := n.conn.Serve(system, ingest)
 	must(b, err)
 	b.Cleanup(func() { must(b, served.Stop(context.Background())) })
-	must(b, n.conn.Flush(testContext(b)))
+	must(b, n.conn.Flush(bustest.Context(b)))
 	limits := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 77, Seq: 1}, Worker: telemetry.Worker{
 		Has:               telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024,

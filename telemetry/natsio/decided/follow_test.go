@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/natstest"
 )
 
@@ -39,8 +40,8 @@ func follow(t *testing.T, conn *natsio.Conn, worker string) *listener {
 }
 
 func TestAFollowerHearsTheNewestAndThenAll(t *testing.T) {
-	url := newServer(t).URL()
-	early := follow(t, dial(t, url), "*") // there is no stream yet
+	url := bustest.Server(t).URL()
+	early := follow(t, bustest.Dial(t, url), "*") // there is no stream yet
 	n := newNode(t, url).ready(t)
 	last := make(map[string]uint64)
 	for number := uint64(1); number <= 3; number++ {
@@ -48,13 +49,13 @@ func TestAFollowerHearsTheNewestAndThenAll(t *testing.T) {
 			last[queue] = n.stored(t, queue, last[queue], number)
 		}
 	}
-	late := follow(t, dial(t, url), "w")
-	none := follow(t, dial(t, url), "other")
-	receive(t, late.CaughtUp())
-	receive(t, none.CaughtUp())
+	late := follow(t, bustest.Dial(t, url), "w")
+	none := follow(t, bustest.Dial(t, url), "other")
+	bustest.Receive(t, late.CaughtUp())
+	bustest.Receive(t, none.CaughtUp())
 	var queues []string
 	for range 3 {
-		m := receive(t, late.messages)
+		m := bustest.Receive(t, late.messages)
 		queues = append(queues, m.queue)
 		if m.worker != "w" || m.Sequence != last[m.queue] || m.Recommendation.Decision != 3 || m.Header.Incarnation != n.conn.Incarnation() ||
 			string(m.Recommendation.Decided) != `{"decision":3}` || !m.Recommendation.Fenced {
@@ -66,13 +67,13 @@ func TestAFollowerHearsTheNewestAndThenAll(t *testing.T) {
 	}
 	for number := uint64(4); number <= 100; number++ {
 		last["a"] = n.stored(t, "a", last["a"], number)
-		if m := receive(t, late.messages); m.queue != "a" || m.Sequence != last["a"] || m.Recommendation.Decision != number {
+		if m := bustest.Receive(t, late.messages); m.queue != "a" || m.Sequence != last["a"] || m.Recommendation.Decision != number {
 			t.Fatalf("heard %+v of %s", m.Stored, m.queue)
 		}
 	}
 	newest := make(map[string]uint64)
 	for newest["a"] < 100 || newest["b"] < 3 || newest["c"] < 3 {
-		m := receive(t, early.messages)
+		m := bustest.Receive(t, early.messages)
 		newest[m.queue] = m.Recommendation.Decision
 	}
 	if len(none.messages) != 0 {
@@ -83,10 +84,10 @@ func TestAFollowerHearsTheNewestAndThenAll(t *testing.T) {
 // Whoever may publish recommendations does not thereby decide anything, and what stands in the stream and is
 // no decision is passed over, and said.
 func TestAFollowerBelievesTheStreamOnly(t *testing.T) {
-	url := newServer(t).URL()
+	url := bustest.Server(t).URL()
 	n := newNode(t, url).ready(t)
-	l := follow(t, dial(t, url), "*")
-	receive(t, l.CaughtUp())
+	l := follow(t, bustest.Dial(t, url), "*")
+	bustest.Receive(t, l.CaughtUp())
 	s := n.conn.Subjects()
 	forged := telemetry.Append(nil, telemetry.EncodingMap, telemetry.Header{Incarnation: 7, Seq: 1},
 		&telemetry.Recommendation{Decision: 99, Fenced: true, Decided: []byte("{}")})
@@ -97,7 +98,7 @@ func TestAFollowerBelievesTheStreamOnly(t *testing.T) {
 	must(t, n.conn.NATS().PublishMsg(m))
 	for i, bad := range [][]byte{nil, []byte("x"), forged[:20], append(slices.Clone(forged), forged...), telemetry.Append(nil, telemetry.EncodingMap,
 		telemetry.Header{Incarnation: 7, Seq: 1}, &telemetry.Recommendation{Decision: 99, Decided: []byte("{}")})} {
-		_, err := n.conn.JetStream().Publish(testContext(t), s.Decided("w", fmt.Sprint("bad", i)), bad)
+		_, err := n.conn.JetStream().Publish(bustest.Context(t), s.Decided("w", fmt.Sprint("bad", i)), bad)
 		must(t, err)
 		if line := l.log.wait(t, "cannot be read"); !strings.Contains(line, fmt.Sprint("queue=bad", i)) {
 			t.Errorf("said %s", line)
@@ -106,15 +107,15 @@ func TestAFollowerBelievesTheStreamOnly(t *testing.T) {
 			t.Errorf("newest of bad%d: %v", i, err)
 		}
 	}
-	_, err := n.conn.JetStream().Publish(testContext(t), s.Root()+".decided.w.q.more", forged)
+	_, err := n.conn.JetStream().Publish(bustest.Context(t), s.Root()+".decided.w.q.more", forged)
 	must(t, err)
 	l.log.wait(t, "cannot be read")
 	n.stored(t, "q", 0, 1)
-	if got := receive(t, l.messages); got.Recommendation.Decision != 1 {
+	if got := bustest.Receive(t, l.messages); got.Recommendation.Decision != 1 {
 		t.Errorf("heard %+v", got.Stored)
 	}
 	bad := 0
-	must(t, Read(testContext(t), n.conn, func(m Message) error {
+	must(t, Read(bustest.Context(t), n.conn, func(m Message) error {
 		if m.Err != nil {
 			bad++
 		} else if m.Stored.Recommendation.Decision != 1 {
@@ -133,22 +134,22 @@ func TestAFollowerBeginsAgain(t *testing.T) {
 	server := natstest.Start(t)
 	n := newNode(t, server.URL).ready(t)
 	last := n.stored(t, "q", 0, 1)
-	l := follow(t, dial(t, server.URL), "*")
+	l := follow(t, bustest.Dial(t, server.URL), "*")
 	until := func(number uint64) (m heardMessage) {
 		t.Helper()
-		for m = receive(t, l.messages); m.Recommendation.Decision != number; m = receive(t, l.messages) {
+		for m = bustest.Receive(t, l.messages); m.Recommendation.Decision != number; m = bustest.Receive(t, l.messages) {
 		}
 		return m
 	}
 	until(1)
 
 	server.Restart()
-	must(t, n.conn.WaitState(testContext(t), natsio.StateConnected))
+	must(t, n.conn.WaitState(bustest.Context(t), natsio.StateConnected))
 	n.ready(t)
 	last = n.stored(t, "q", last, 2)
 	until(2)
 
-	must(t, n.conn.JetStream().DeleteStream(testContext(t), StreamName(n.conn.Subjects())))
+	must(t, n.conn.JetStream().DeleteStream(bustest.Context(t), StreamName(n.conn.Subjects())))
 	n.store(t, "q", last, 3) // has it made anew
 	n.log.wait(t, "decisions are not stored")
 	n.ready(t).stored(t, "q", 0, 4)
@@ -157,35 +158,35 @@ func TestAFollowerBeginsAgain(t *testing.T) {
 	}
 
 	consumers := func() (names []string) {
-		stream, err := n.conn.JetStream().Stream(testContext(t), StreamName(n.conn.Subjects()))
+		stream, err := n.conn.JetStream().Stream(bustest.Context(t), StreamName(n.conn.Subjects()))
 		must(t, err)
-		for name := range stream.ConsumerNames(testContext(t)).Name() {
+		for name := range stream.ConsumerNames(bustest.Context(t)).Name() {
 			names = append(names, name)
 		}
 		return names
 	}
 	for _, name := range consumers() {
-		must(t, n.conn.JetStream().DeleteConsumer(testContext(t), StreamName(n.conn.Subjects()), name))
+		must(t, n.conn.JetStream().DeleteConsumer(bustest.Context(t), StreamName(n.conn.Subjects()), name))
 	}
 	until(4)
 }
 
 func TestReadingWithoutAStream(t *testing.T) {
-	c := dial(t, newServer(t).URL())
-	if err := Read(testContext(t), c, nil); !errors.Is(err, natsio.ErrNoDecisions) {
+	c := bustest.Dial(t, bustest.Server(t).URL())
+	if err := Read(bustest.Context(t), c, nil); !errors.Is(err, natsio.ErrNoDecisions) {
 		t.Error(err)
 	}
-	if _, err := Policies(testContext(t), c); !errors.Is(err, natsio.ErrNoDecisions) {
+	if _, err := Policies(bustest.Context(t), c); !errors.Is(err, natsio.ErrNoDecisions) {
 		t.Error(err)
 	}
 	if _, err := Follow(c, "a.b", nil, nil); !errors.Is(err, natsio.ErrBadName) {
 		t.Error(err)
 	}
 	n := newNode(t, c.NATS().ConnectedUrl()).ready(t)
-	must(t, Read(testContext(t), c, nil)) // nothing is in it
+	must(t, Read(bustest.Context(t), c, nil)) // nothing is in it
 	n.stored(t, "q", 0, 1)
 	enough := errors.New("enough")
-	if err := Read(testContext(t), c, func(Message) error { return enough }); err != enough {
+	if err := Read(bustest.Context(t), c, func(Message) error { return enough }); err != enough {
 		t.Errorf("the visitor's error came back as %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package decided
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,7 +12,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/natstest"
 )
 
@@ -31,45 +30,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), natstest.Patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// receive waits for a value.
-func receive[T any](t testing.TB, ch <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-ch:
-	case <-time.After(natstest.Patience):
-		t.Fatal("nothing arrived")
-	}
-	return v
-}
-
-func newServer(t testing.TB) *embedded.Server {
-	t.Helper()
-	s, err := embedded.Start(embedded.DefaultConfig())
-	must(t, err)
-	t.Cleanup(s.Shutdown)
-	return s
-}
-
-func dial(t testing.TB, url string) *natsio.Conn {
-	t.Helper()
-	cfg := natsio.DefaultConfig()
-	cfg.URL, cfg.ReconnectMin, cfg.ReconnectMax = url, time.Millisecond, 20*time.Millisecond
-	c, err := natsio.Connect(cfg)
-	must(t, err)
-	t.Cleanup(func() {
-		c.Close()
-		<-c.Closed()
-	})
-	must(t, c.WaitState(testContext(t), natsio.StateConnected))
-	return c
-}
-
 // lines collects what is logged.
 type lines chan string
 
@@ -85,7 +45,7 @@ func (l lines) Write(p []byte) (int, error) {
 func (l lines) wait(t testing.TB, text string) string {
 	t.Helper()
 	for {
-		if line := receive(t, l); strings.Contains(line, text) {
+		if line := bustest.Receive(t, l); strings.Contains(line, text) {
 			return line
 		}
 	}
@@ -107,7 +67,7 @@ func newNode(t testing.TB, url string) *node { return newBoundedNode(t, url, Bou
 
 func newBoundedNode(t testing.TB, url string, bounds Bounds) *node {
 	t.Helper()
-	n := &node{conn: dial(t, url)}
+	n := &node{conn: bustest.Dial(t, url)}
 	cfg := DefaultConfig()
 	cfg.Policy, cfg.PolicyText, cfg.Bounds = "p1", []byte(`{"a":1}`), bounds
 	cfg.Log, n.log = newLog()
@@ -148,7 +108,7 @@ func (n *node) start(queue string, expect, number uint64, replies ...string) <-c
 
 func (n *node) store(t testing.TB, queue string, expect, number uint64) result {
 	t.Helper()
-	return receive(t, n.start(queue, expect, number))
+	return bustest.Receive(t, n.start(queue, expect, number))
 }
 
 // stored is store of what has to succeed, and returns its sequence.
@@ -169,7 +129,7 @@ func (n *node) newest(t testing.TB, queue string) (*telemetry.Stored, error) {
 	}
 	done := make(chan answer, 2)
 	n.Last("w", queue, func(m *telemetry.Stored, err error) { done <- answer{m, err} })
-	a := receive(t, done)
+	a := bustest.Receive(t, done)
 	return a.m, a.err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 // oldServer answers as a NATS server of an earlier version does, as far as that a client connects. No such server
@@ -45,7 +46,7 @@ func oldServer(t *testing.T) (url string) {
 
 func TestAnOldServerStoresNothing(t *testing.T) {
 	n := newNode(t, oldServer(t))
-	if err := Check(testContext(t), n.conn); !errors.Is(err, ErrOldServer) {
+	if err := Check(bustest.Context(t), n.conn); !errors.Is(err, ErrOldServer) {
 		t.Errorf("check: %v", err)
 	}
 	if line := n.log.wait(t, "decisions are not stored"); !strings.Contains(line, "version 2.11.9") {

@@ -18,18 +18,19 @@ import (
 	"ringmaster/actors/fence"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/natstest"
 )
 
 func TestWhatIsStoredGoesOutAndWhatIsRefusedDoesNot(t *testing.T) {
-	url := newServer(t).URL()
+	url := bustest.Server(t).URL()
 	a, b := newNode(t, url).ready(t), newNode(t, url).ready(t)
 	type heard struct {
 		h telemetry.Header
 		r telemetry.Recommendation
 	}
 	out := make(chan heard, 10)
-	listener := dial(t, url)
+	listener := bustest.Dial(t, url)
 	_, err := listener.SubscribeRecommendations("w", "*", func(_, _ string, h *telemetry.Header, r *telemetry.Recommendation) {
 		out <- heard{*h, telemetry.Recommendation{Decision: r.Decision, Fenced: r.Fenced, Heartbeat: r.Heartbeat, Decided: slices.Clone(r.Decided)}}
 	})
@@ -38,20 +39,20 @@ func TestWhatIsStoredGoesOutAndWhatIsRefusedDoesNot(t *testing.T) {
 	answers := make(chan *nats.Msg, 10)
 	_, err = listener.NATS().ChanSubscribe(inbox, answers)
 	must(t, err)
-	must(t, listener.Flush(testContext(t)))
+	must(t, listener.Flush(bustest.Context(t)))
 
-	first := receive(t, a.start("q", 0, 1, inbox))
-	if got := receive(t, out); first.how != telemetry.WrittenStored || got.r.Decision != 1 || !got.r.Fenced || string(got.r.Decided) != `{"decision":1}` ||
+	first := bustest.Receive(t, a.start("q", 0, 1, inbox))
+	if got := bustest.Receive(t, out); first.how != telemetry.WrittenStored || got.r.Decision != 1 || !got.r.Fenced || string(got.r.Decided) != `{"decision":1}` ||
 		got.h.Incarnation != a.conn.Incarnation() {
 		t.Errorf("stored %+v, heard %+v", first, got)
 	}
 	var d telemetry.Decoder
 	var r telemetry.Record
-	if d.Reset(receive(t, answers).Data); d.Next(&r) != nil || r.Recommendation.Decision != 1 || len(r.Recommendation.Decided) != 0 || !r.Recommendation.Fenced {
+	if d.Reset(bustest.Receive(t, answers).Data); d.Next(&r) != nil || r.Recommendation.Decision != 1 || len(r.Recommendation.Decided) != 0 || !r.Recommendation.Fenced {
 		t.Errorf("answer %+v", r)
 	}
 	for _, expect := range []uint64{0, first.sequence - 1, first.sequence + 1, 1 << 40} {
-		if got := receive(t, b.start("q", expect, 2, inbox)); got.how != telemetry.WrittenRefused {
+		if got := bustest.Receive(t, b.start("q", expect, 2, inbox)); got.how != telemetry.WrittenRefused {
 			t.Errorf("after %d, which is %d: %+v", expect, first.sequence, got)
 		}
 	}
@@ -76,7 +77,7 @@ func TestWhatIsStoredGoesOutAndWhatIsRefusedDoesNot(t *testing.T) {
 
 // Of many who write at once one wins, however often.
 func TestOneOfManyWins(t *testing.T) {
-	url := newServer(t).URL()
+	url := bustest.Server(t).URL()
 	race(t, []*node{newNode(t, url).ready(t), newNode(t, url).ready(t), newNode(t, url).ready(t)}, 200)
 }
 
@@ -94,7 +95,7 @@ func race(t *testing.T, nodes []*node, decisions uint64) {
 		}
 		expected, won := last, 0
 		for _, a := range answers {
-			switch r := receive(t, a); r.how {
+			switch r := bustest.Receive(t, a); r.how {
 			case telemetry.WrittenStored:
 				won++
 				last = r.sequence
@@ -117,7 +118,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 
 	server.Stop()
 	late := n.start("q", first, 2)
-	if got := receive(t, late); got.how != telemetry.WrittenUnknown {
+	if got := bustest.Receive(t, late); got.how != telemetry.WrittenUnknown {
 		t.Errorf("without an answer: %+v", got)
 	}
 	server.Continue()
@@ -133,11 +134,11 @@ func TestAnswersThatAreLost(t *testing.T) {
 
 	server.Stop()
 	lost := n.start("q", first, 3)
-	if got := receive(t, lost); got.how != telemetry.WrittenUnknown {
+	if got := bustest.Receive(t, lost); got.how != telemetry.WrittenUnknown {
 		t.Errorf("without an answer: %+v", got)
 	}
 	server.Kill()
-	must(t, n.conn.WaitState(testContext(t), natsio.StateDisconnected))
+	must(t, n.conn.WaitState(bustest.Context(t), natsio.StateDisconnected))
 	began := time.Now()
 	if got := n.store(t, "q", first, 3); got.how != telemetry.WrittenAway || time.Since(began) > answerTime/2 {
 		t.Errorf("without a server: %+v after %v", got, time.Since(began))
@@ -146,7 +147,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 	server.Start()
-	must(t, n.conn.WaitState(testContext(t), natsio.StateConnected))
+	must(t, n.conn.WaitState(bustest.Context(t), natsio.StateConnected))
 	if m := n.newestSoon(t, "q"); m.Recommendation.Decision != 2 {
 		t.Errorf("newest %+v", m)
 	}
@@ -158,17 +159,17 @@ func TestAnswersThatAreLost(t *testing.T) {
 
 func TestAStreamThatIsMadeAnew(t *testing.T) {
 	t.Parallel() // it waits, mostly
-	url := newServer(t).URL()
+	url := bustest.Server(t).URL()
 	n := newNode(t, url).ready(t)
 	last := n.stored(t, "q", n.stored(t, "q", 0, 1), 2)
 	again := make(chan bool, 10)
 	n.OnReady(func() { again <- true })
-	must(t, n.conn.JetStream().DeleteStream(testContext(t), StreamName(n.conn.Subjects())))
+	must(t, n.conn.JetStream().DeleteStream(bustest.Context(t), StreamName(n.conn.Subjects())))
 	if got := n.store(t, "q", last, 3); got.how != telemetry.WrittenUnknown {
 		t.Errorf("into a stream that is gone: %+v", got)
 	}
 	n.log.wait(t, "decisions are not stored")
-	receive(t, again)
+	bustest.Receive(t, again)
 	if m := n.newestSoon(t, "q"); m != nil {
 		t.Errorf("newest %+v", m)
 	}
@@ -176,7 +177,7 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 		t.Errorf("after what is gone: %+v", got)
 	}
 	n.stored(t, "q", 0, 3)
-	if texts, err := Policies(testContext(t), n.conn); err != nil || string(texts["p1"]) != `{"a":1}` {
+	if texts, err := Policies(bustest.Context(t), n.conn); err != nil || string(texts["p1"]) != `{"a":1}` {
 		t.Errorf("policies %q, %v", texts, err)
 	}
 }
@@ -192,7 +193,7 @@ func TestASequenceThatWentBack(t *testing.T) {
 	backup := t.TempDir()
 	must(t, os.CopyFS(backup, os.DirFS(dir)))
 	server.Start()
-	must(t, n.conn.WaitState(testContext(t), natsio.StateConnected))
+	must(t, n.conn.WaitState(bustest.Context(t), natsio.StateConnected))
 	last := first
 	for number := uint64(2); number < 10; number++ {
 		last = n.stored(t, "q", last, number)
@@ -201,7 +202,7 @@ func TestASequenceThatWentBack(t *testing.T) {
 	must(t, os.RemoveAll(dir))
 	must(t, os.CopyFS(dir, os.DirFS(backup)))
 	server.Start()
-	must(t, n.conn.WaitState(testContext(t), natsio.StateConnected))
+	must(t, n.conn.WaitState(bustest.Context(t), natsio.StateConnected))
 	if got := n.store(t, "q", last, 10); got.how != telemetry.WrittenRefused {
 		t.Errorf("after what is gone: %+v", got)
 	}
@@ -224,14 +225,14 @@ func TestAStreamOfAnotherPurpose(t *testing.T) {
 		"refuses the new":  {func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "that refuses DiscardNew"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := dial(t, newServer(t).URL())
+			c := bustest.Dial(t, bustest.Server(t).URL())
 			other, republish := want, *want.RePublish
 			other.RePublish, other.MaxBytes = &republish, 1<<20
 			test.change(&other)
-			_, err := c.JetStream().CreateStream(testContext(t), other)
+			_, err := c.JetStream().CreateStream(bustest.Context(t), other)
 			must(t, err)
 			n := newNode(t, c.NATS().ConnectedUrl())
-			if err := Check(testContext(t), c); !errors.Is(err, natsio.ErrStreamConflict) {
+			if err := Check(bustest.Context(t), c); !errors.Is(err, natsio.ErrStreamConflict) {
 				t.Errorf("check: %v", err)
 			}
 			if line := n.log.wait(t, "decisions are not stored"); !strings.Contains(line, "stream exists with another purpose") || !strings.Contains(line, test.says) {
@@ -240,7 +241,7 @@ func TestAStreamOfAnotherPurpose(t *testing.T) {
 			if got := n.store(t, "q", 0, 1); got.how != telemetry.WrittenAway {
 				t.Errorf("stored all the same: %+v", got)
 			}
-			must(t, c.JetStream().DeleteStream(testContext(t), other.Name))
+			must(t, c.JetStream().DeleteStream(bustest.Context(t), other.Name))
 			n.ready(t).stored(t, "q", 0, 1)
 		})
 	}
@@ -248,15 +249,15 @@ func TestAStreamOfAnotherPurpose(t *testing.T) {
 
 // A stream that is there keeps the bounds that its operator gave it.
 func TestAStreamKeepsItsBounds(t *testing.T) {
-	c := dial(t, newServer(t).URL())
-	_, err := c.JetStream().CreateStream(testContext(t), streamConfig(c.Subjects(), Bounds{PerQueue: 3, MaxBytes: 1 << 20}))
+	c := bustest.Dial(t, bustest.Server(t).URL())
+	_, err := c.JetStream().CreateStream(bustest.Context(t), streamConfig(c.Subjects(), Bounds{PerQueue: 3, MaxBytes: 1 << 20}))
 	must(t, err)
 	n, last := newNode(t, c.NATS().ConnectedUrl()).ready(t), uint64(0)
 	for number := uint64(1); number < 10; number++ {
 		last = n.stored(t, "q", last, number)
 	}
 	var kept []uint64
-	must(t, Read(testContext(t), c, func(m Message) error {
+	must(t, Read(bustest.Context(t), c, func(m Message) error {
 		kept = append(kept, m.Stored.Recommendation.Decision)
 		return m.Err
 	}))
@@ -264,7 +265,7 @@ func TestAStreamKeepsItsBounds(t *testing.T) {
 		t.Errorf("kept %v", kept)
 	}
 	now := func() jetstream.StreamConfig {
-		s, err := c.JetStream().Stream(testContext(t), StreamName(c.Subjects()))
+		s, err := c.JetStream().Stream(bustest.Context(t), StreamName(c.Subjects()))
 		must(t, err)
 		return s.CachedInfo().Config
 	}
@@ -297,7 +298,7 @@ func TestWhereNothingCanBeStored(t *testing.T) {
 			server.Start()
 			defer server.Kill()
 			n := newNode(t, server.URL)
-			if err := Check(testContext(t), n.conn); !errors.Is(err, c.want) {
+			if err := Check(bustest.Context(t), n.conn); !errors.Is(err, c.want) {
 				t.Errorf("check: %v", err)
 			}
 			if line := n.log.wait(t, "decisions are not stored"); !strings.Contains(line, c.says) {
@@ -311,14 +312,14 @@ func TestWhereNothingCanBeStored(t *testing.T) {
 }
 
 func TestBadWritesAndConfigurations(t *testing.T) {
-	n := newNode(t, newServer(t).URL()).ready(t)
-	if err := Check(testContext(t), n.conn); err != nil {
+	n := newNode(t, bustest.Server(t).URL()).ready(t)
+	if err := Check(bustest.Context(t), n.conn); err != nil {
 		t.Error(err)
 	}
 	done := make(chan result, 1)
 	n.Write("w", "q", 0, &telemetry.Recommendation{Decision: 1, Decided: make([]byte, maxMessage)}, nil,
 		func(sequence uint64, how telemetry.Written) { done <- result{sequence, how} })
-	if got := receive(t, done); got.how != telemetry.WrittenAway {
+	if got := bustest.Receive(t, done); got.how != telemetry.WrittenAway {
 		t.Errorf("too large: %+v", got)
 	}
 	n.log.wait(t, "too large to be stored")
@@ -346,7 +347,7 @@ func TestBadWritesAndConfigurations(t *testing.T) {
 
 // Many queues at once, and Close in their midst: every write has one outcome, and what was stored is there.
 func TestEveryWriteHasOneOutcome(t *testing.T) {
-	n := newNode(t, newServer(t).URL()).ready(t)
+	n := newNode(t, bustest.Server(t).URL()).ready(t)
 	var mu sync.Mutex
 	outcomes := make(map[int]telemetry.Written)
 	var all sync.WaitGroup
@@ -369,7 +370,7 @@ func TestEveryWriteHasOneOutcome(t *testing.T) {
 	all.Wait()
 	n.Close()
 	there := make(map[string]bool)
-	must(t, Read(testContext(t), n.conn, func(m Message) error {
+	must(t, Read(bustest.Context(t), n.conn, func(m Message) error {
 		there[m.Queue] = true
 		return m.Err
 	}))
@@ -387,13 +388,13 @@ func TestDecisionsOfACluster(t *testing.T) {
 	t.Parallel() // it waits, mostly
 	servers, urls := natstest.Cluster(t)
 	nodes := []*node{newNode(t, urls).ready(t), newNode(t, urls).ready(t), newNode(t, urls).ready(t)}
-	stream, err := nodes[0].conn.JetStream().Stream(testContext(t), StreamName(nodes[0].conn.Subjects()))
+	stream, err := nodes[0].conn.JetStream().Stream(bustest.Context(t), StreamName(nodes[0].conn.Subjects()))
 	must(t, err)
 	if n := stream.CachedInfo().Config.Replicas; n != 3 {
 		t.Errorf("%d replicas", n)
 	}
 	race(t, nodes, 50)
-	heard := follow(t, dial(t, urls), "*")
+	heard := follow(t, bustest.Dial(t, urls), "*")
 
 	var wait sync.WaitGroup
 	held := make([][]uint64, len(nodes)) // numbers, by node
@@ -422,7 +423,7 @@ func TestDecisionsOfACluster(t *testing.T) {
 	wait.Wait()
 
 	var number, last uint64
-	must(t, Read(testContext(t), nodes[0].conn, func(m Message) error {
+	must(t, Read(bustest.Context(t), nodes[0].conn, func(m Message) error {
 		if m.Queue != "q" || m.Err != nil {
 			return m.Err
 		}
@@ -444,8 +445,8 @@ func TestDecisionsOfACluster(t *testing.T) {
 			of[n] = i + 1
 		}
 	}
-	for m := receive(t, heard.messages); m.queue != "q" || m.Recommendation.Decision != number; {
-		m = receive(t, heard.messages)
+	for m := bustest.Receive(t, heard.messages); m.queue != "q" || m.Recommendation.Decision != number; {
+		m = bustest.Receive(t, heard.messages)
 	}
 }
 
@@ -464,7 +465,7 @@ func (n *node) decideBy(t *testing.T, node uint64, newest *atomic.Uint64, stop <
 		done := make(chan result, 1)
 		r := &telemetry.Recommendation{Decision: number + 1, Decided: fmt.Appendf(nil, "%d after %d", id, expect)}
 		n.Write("w", "q", expect, r, nil, func(sequence uint64, how telemetry.Written) { done <- result{sequence, how} })
-		switch got := receive(t, done); got.how {
+		switch got := bustest.Receive(t, done); got.how {
 		case telemetry.WrittenStored:
 			w.Stored(got.sequence)
 			number++

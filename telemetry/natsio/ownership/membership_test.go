@@ -15,7 +15,7 @@ import (
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,38 +23,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // long bounds every wait of the tests. It is no part of what they prove.
 const long = 30 * time.Second
 
-func newServer(t *testing.T) string {
-	t.Helper()
-	s, err := embedded.Start(embedded.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
-	return s.URL()
-}
-
-func dial(t *testing.T, url string) *natsio.Conn {
-	t.Helper()
-	cfg := natsio.DefaultConfig()
-	cfg.URL, cfg.ReconnectMin, cfg.ReconnectMax = url, time.Millisecond, 20*time.Millisecond
-	c, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.Close()
-		<-c.Closed()
-	})
-	if err := c.WaitState(t.Context(), natsio.StateConnected); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // join makes a process of its own, which has not begun.
 func join(t *testing.T, url, worker string, role Role) *Membership {
 	t.Helper()
-	m, err := Join(dial(t, url), Config{Worker: worker, Role: role, Process: "test", Log: slog.New(slog.DiscardHandler)})
+	m, err := Join(bustest.Dial(t, url), Config{Worker: worker, Role: role, Process: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +81,7 @@ func acquainted(t *testing.T, all ...*Membership) {
 }
 
 func TestProcessesAgreeOnOwners(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	a, b, c := begin(t, url, AnyWorker, RoleDecides), begin(t, url, AnyWorker, RoleDecides), begin(t, url, AnyWorker, RoleDecides)
 	own, spare := begin(t, url, "gpu0", RoleDecides), begin(t, url, "gpu1", RoleFallback)
 	acquainted(t, a, b, c, own, spare)
@@ -133,9 +105,9 @@ func TestProcessesAgreeOnOwners(t *testing.T) {
 }
 
 func TestASecondProcessOfOneNameIsToldOf(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	log := &texttest.Log{}
-	m, err := Join(dial(t, url), Config{Worker: "gpu0", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
+	m, err := Join(bustest.Dial(t, url), Config{Worker: "gpu0", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +122,7 @@ func TestASecondProcessOfOneNameIsToldOf(t *testing.T) {
 }
 
 func TestWorkersOfAProcessThatHandsOverHaveAnOwnerAtOnce(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	a, b := begin(t, url, AnyWorker, RoleDecides), begin(t, url, AnyWorker, RoleDecides)
 	acquainted(t, a, b)
 	if b.Owns("w") {
@@ -166,7 +138,7 @@ func TestWorkersOfAProcessThatHandsOverHaveAnOwnerAtOnce(t *testing.T) {
 }
 
 func TestAProcessWithoutPeersTakesOverWhenTheirConnectionEnds(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	a, b := begin(t, url, AnyWorker, RoleDecides), begin(t, url, AnyWorker, RoleDecides)
 	var told atomic.Int32
 	b.cfg.Changed = func(worker string) {
@@ -188,9 +160,9 @@ func TestAProcessWithoutPeersTakesOverWhenTheirConnectionEnds(t *testing.T) {
 
 // What has the permission to publish claims, and not to listen for requests, decides nothing.
 func TestClaimsThatNobodyAnswersForDoNotCount(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	m := begin(t, url, AnyWorker, RoleDecides)
-	hostile := dial(t, url)
+	hostile := bustest.Dial(t, url)
 	for i := range 2 * maxPeers {
 		c := Claim{Incarnation: uint64(i) + 1, Worker: AnyWorker, Role: RoleDecides, Deciding: true}
 		if err := hostile.PublishRequest(m.subject, "", c.text()); err != nil {
@@ -210,14 +182,14 @@ func TestClaimsThatNobodyAnswersForDoNotCount(t *testing.T) {
 }
 
 func TestBadClaimsAreRefused(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	log := &texttest.Log{}
-	m, err := Join(dial(t, url), Config{Worker: "w", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
+	m, err := Join(bustest.Dial(t, url), Config{Worker: "w", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	c := dial(t, url)
+	c := bustest.Dial(t, url)
 	for _, text := range []string{"", "{", `{"incarnation":"9","worker":"a.b"}`, string(make([]byte, 2*maxClaim))} {
 		if err := c.PublishRequest(m.subject, "", []byte(text)); err != nil {
 			t.Fatal(err)
@@ -256,7 +228,7 @@ func (s sink) Latest(string, string) (telemetry.Recommendation, bool) {
 }
 
 func TestTelemetryIsTakenByThoseThatMayDecide(t *testing.T) {
-	url := newServer(t)
+	url := bustest.Server(t).URL()
 	serve := func(worker string) (sink, *natsio.Ingest, *Membership) {
 		m := begin(t, url, worker, RoleDecides)
 		s, cfg := sink{make(chan string, 10)}, natsio.DefaultIngestConfig()
@@ -267,7 +239,7 @@ func TestTelemetryIsTakenByThoseThatMayDecide(t *testing.T) {
 		}
 		return s, in, m
 	}
-	client := dial(t, url)
+	client := bustest.Dial(t, url)
 	publish := func(worker string) {
 		t.Helper()
 		record := telemetry.Append(nil, telemetry.EncodingMap, telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}, &telemetry.Queue{Has: telemetry.HasQueueLen})
@@ -312,8 +284,8 @@ func TestTelemetryIsTakenByThoseThatMayDecide(t *testing.T) {
 
 // A process that asks chooses the reply subject, and the answer would be written with this one's rights.
 func TestQuestionsAreAnsweredAtInboxesOnly(t *testing.T) {
-	url := newServer(t)
-	m, asker := begin(t, url, "gpu0", RoleDecides), dial(t, url)
+	url := bustest.Server(t).URL()
+	m, asker := begin(t, url, "gpu0", RoleDecides), bustest.Dial(t, url)
 	heard, err := asker.NATS().SubscribeSync("ringmaster.v1.recommend.gpu1.q")
 	if err != nil {
 		t.Fatal(err)

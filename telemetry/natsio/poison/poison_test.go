@@ -1,7 +1,6 @@
 package poison
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,29 +23,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func dial(t testing.TB) *natsio.Conn {
-	t.Helper()
-	server, err := embedded.Start(embedded.DefaultConfig())
-	must(t, err)
-	t.Cleanup(server.Shutdown)
-	cfg := natsio.DefaultConfig()
-	cfg.URL = server.URL()
-	c, err := natsio.Connect(cfg)
-	must(t, err)
-	t.Cleanup(func() {
-		c.Close()
-		<-c.Closed()
-	})
-	must(t, c.WaitState(testContext(t), natsio.StateConnected))
-	return c
 }
 
 func record(batch string) []byte {
@@ -65,7 +41,7 @@ func set(t testing.TB, k *Keeper, b *natsio.GivenUp) error {
 
 func all(t testing.TB, c *natsio.Conn, worker, queue string) (list []*Batch) {
 	t.Helper()
-	must(t, List(testContext(t), c, worker, queue, func(b *Batch) error {
+	must(t, List(bustest.Context(t), c, worker, queue, func(b *Batch) error {
 		list = append(list, b)
 		return nil
 	}))
@@ -75,8 +51,8 @@ func all(t testing.TB, c *natsio.Conn, worker, queue string) (list []*Batch) {
 // A batch that ends in nothing each time is set aside, told to its submitter as given up, and is in
 // the stream of batches no more. Run again, it comes once more.
 func TestABatchThatNeverEndsIsSetAside(t *testing.T) {
-	c := dial(t)
-	must(t, c.EnsureWorkStream(testContext(t)))
+	c := bustest.Dial(t, bustest.Server(t).URL())
+	must(t, c.EnsureWorkStream(bustest.Context(t)))
 	var told atomic.Pointer[telemetry.Done]
 	cfg := natsio.DefaultWorkConfig()
 	cfg.RetryMin, cfg.RetryMax, cfg.MaxDeliveries = time.Millisecond, time.Millisecond, 3
@@ -87,7 +63,7 @@ func TestABatchThatNeverEndsIsSetAside(t *testing.T) {
 	}
 	var heals atomic.Bool
 	came := make(chan string, 100)
-	consumer, err := c.ConsumeWork(testContext(t), "w", cfg, func(_, _ string, w *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
+	consumer, err := c.ConsumeWork(bustest.Context(t), "w", cfg, func(_, _ string, w *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
 		came <- w.Batch
 		if heals.Load() {
 			settled(telemetry.OutcomeDone, nil)
@@ -96,8 +72,8 @@ func TestABatchThatNeverEndsIsSetAside(t *testing.T) {
 		}
 	})
 	must(t, err)
-	defer func() { must(t, consumer.Drain(testContext(t))) }()
-	_, err = c.JetStream().Publish(testContext(t), c.Subjects().Work("w", "q"), record("b1"))
+	defer func() { must(t, consumer.Drain(bustest.Context(t))) }()
+	_, err = c.JetStream().Publish(bustest.Context(t), c.Subjects().Work("w", "q"), record("b1"))
 	must(t, err)
 	for consumer.Stats().GivenUp == 0 {
 		time.Sleep(time.Millisecond)
@@ -113,16 +89,16 @@ func TestABatchThatNeverEndsIsSetAside(t *testing.T) {
 		t.Errorf("told %+v", d)
 	}
 	heals.Store(true)
-	b, err := Get(testContext(t), c, list[0].Sequence)
+	b, err := Get(bustest.Context(t), c, list[0].Sequence)
 	must(t, err)
-	must(t, Again(testContext(t), c, b))
+	must(t, Again(bustest.Context(t), c, b))
 	for consumer.Stats().Done == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	if left := all(t, c, "*", "*"); len(left) != 0 {
 		t.Errorf("still set aside: %+v", left[0])
 	}
-	if err := Again(testContext(t), c, b); !errors.Is(err, ErrNone) { // as a command would whose answer was lost
+	if err := Again(bustest.Context(t), c, b); !errors.Is(err, ErrNone) { // as a command would whose answer was lost
 		t.Errorf("again: %v", err)
 	}
 	if n := consumer.Stats().Done; n != 1 {
@@ -131,12 +107,12 @@ func TestABatchThatNeverEndsIsSetAside(t *testing.T) {
 }
 
 func TestBatchesAreListedAndRemovedByQueue(t *testing.T) {
-	c := dial(t)
+	c := bustest.Dial(t, bustest.Server(t).URL())
 	if list := all(t, c, "*", "*"); len(list) != 0 {
 		t.Errorf("%d without a stream", len(list))
 	}
-	must(t, Purge(testContext(t), c, "*", "*"))
-	if _, err := Get(testContext(t), c, 1); !errors.Is(err, ErrNone) {
+	must(t, Purge(bustest.Context(t), c, "*", "*"))
+	if _, err := Get(bustest.Context(t), c, 1); !errors.Is(err, ErrNone) {
 		t.Errorf("get: %v", err)
 	}
 	k := NewKeeper(c)
@@ -150,11 +126,11 @@ func TestBatchesAreListedAndRemovedByQueue(t *testing.T) {
 	if len(list) != 3 || list[0].Batch != "a0" || list[2].Batch != "a2" {
 		t.Fatalf("%d of queue a", len(list))
 	}
-	must(t, Remove(testContext(t), c, list[1].Sequence))
-	if err := Remove(testContext(t), c, list[1].Sequence); !errors.Is(err, ErrNone) {
+	must(t, Remove(bustest.Context(t), c, list[1].Sequence))
+	if err := Remove(bustest.Context(t), c, list[1].Sequence); !errors.Is(err, ErrNone) {
 		t.Errorf("removed twice: %v", err)
 	}
-	must(t, Purge(testContext(t), c, "*", "b"))
+	must(t, Purge(bustest.Context(t), c, "*", "b"))
 	if left := all(t, c, "*", "*"); len(left) != 2 {
 		t.Errorf("%d left", len(left))
 	}
@@ -162,7 +138,7 @@ func TestBatchesAreListedAndRemovedByQueue(t *testing.T) {
 
 // A queue has room for so many; the oldest go first, and nobody else's.
 func TestAQueueHasItsShare(t *testing.T) {
-	c := dial(t)
+	c := bustest.Dial(t, bustest.Server(t).URL())
 	k := NewKeeper(c)
 	must(t, set(t, k, &natsio.GivenUp{Worker: "w", Queue: "victim", Batch: "v", Sequence: 1, Data: record("x")}))
 	for i := range 3 * perQueue {
@@ -177,20 +153,20 @@ func TestAQueueHasItsShare(t *testing.T) {
 }
 
 func TestWhatDoesNotFitIsSaid(t *testing.T) {
-	c := dial(t)
+	c := bustest.Dial(t, bustest.Server(t).URL())
 	must(t, set(t, NewKeeper(c), &natsio.GivenUp{Worker: "w", Queue: "q", Batch: "large", Sequence: 1, Data: make([]byte, c.NATS().MaxPayload())}))
 	list := all(t, c, "*", "*")
 	if len(list) != 1 || list[0].Kept || list[0].Bytes != int(c.NATS().MaxPayload()) {
 		t.Fatalf("%+v", list)
 	}
-	if err := Again(testContext(t), c, list[0]); !errors.Is(err, ErrNotKept) {
+	if err := Again(bustest.Context(t), c, list[0]); !errors.Is(err, ErrNotKept) {
 		t.Errorf("again: %v", err)
 	}
 }
 
 func TestAStreamOfAnotherPurposeIsNamed(t *testing.T) {
-	c := dial(t)
-	_, err := c.JetStream().CreateStream(testContext(t), jetstream.StreamConfig{Name: StreamName(c.Subjects()), Subjects: []string{"else.>"}})
+	c := bustest.Dial(t, bustest.Server(t).URL())
+	_, err := c.JetStream().CreateStream(bustest.Context(t), jetstream.StreamConfig{Name: StreamName(c.Subjects()), Subjects: []string{"else.>"}})
 	must(t, err)
 	if err := set(t, NewKeeper(c), &natsio.GivenUp{Worker: "w", Queue: "q", Batch: "b", Sequence: 1, Data: record("b")}); !errors.Is(err, natsio.ErrStreamConflict) {
 		t.Errorf("error %v", err)
