@@ -1,10 +1,12 @@
 package natsio
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -209,7 +211,7 @@ func (w *WorkConsumer) releaseHeld() {
 		if b.held != nil {
 			b.held.Stop()
 			b.held, b.settled = nil, true
-			w.returned = append(w.returned, b.msg)
+			w.returned = append(w.returned, b)
 			w.retried.Add(1)
 			b.traced.End(telemetry.OutcomeRetry.String(), nil)
 			delete(w.pending, sequence)
@@ -221,14 +223,31 @@ func (w *WorkConsumer) releaseHeld() {
 
 // giveBack gives back what nobody was handed. That waits until no more batches come: a batch that is given back
 // while this process still asks for some comes at once again, hundreds of times until the asking ends, and then it
-// has been delivered too often for the next process to run it.
-func (w *WorkConsumer) giveBack() {
+// has been delivered too often for the next process to run it. The server delivers again in the order of these answers.
+func (w *WorkConsumer) giveBack(ctx context.Context) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range w.returned {
-		w.note(m.Nak())
-	}
+	returned := w.returned
 	w.returned = nil
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	slices.SortFunc(returned, func(a, b *batch) int { return cmp.Compare(a.sequence, b.sequence) })
+	unasked := make(map[string]bool)
+	for _, b := range returned {
+		if !unasked[b.queue] {
+			unasked[b.queue] = true
+			w.unask(ctx, b.queue)
+		}
+		w.note(b.msg.Nak())
+	}
+}
+
+// unask has the server forget what this process has asked for of a queue and does not read any more: with its answer it
+// counts who still waits for batches. Else it would find out with the first batch that is given back, and put it last.
+func (w *WorkConsumer) unask(ctx context.Context, queue string) {
+	if w.conn.nc.IsConnected() {
+		_, _ = w.open(ctx, queue) // without an answer the order is another
+	}
 }
 
 // admit adds a batch to the pending ones. While draining it is given back instead. A
@@ -244,37 +263,11 @@ func (w *WorkConsumer) admit(b *batch) bool {
 		return false
 	}
 	if w.draining {
-		w.returned = append(w.returned, b.msg)
+		w.returned = append(w.returned, b)
 		return false
 	}
 	w.pending[b.sequence] = b
 	return true
-}
-
-// A workReader decodes batches. A fresh one costs more than most batches take to read,
-// so they are used again.
-type workReader struct {
-	decoder telemetry.Decoder
-	record  telemetry.Record
-}
-
-var workReaders = sync.Pool{New: func() any { return new(workReader) }}
-
-// decode reads the batch. Each batch has memory of its own, because it leaves
-// this goroutine.
-func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64, error) {
-	reader := workReaders.Get().(*workReader)
-	defer workReaders.Put(reader)
-	r := &reader.record
-	if err := decodeOne(&reader.decoder, r, m.Data(), w.cfg.Limits, telemetry.SubjectWork); err != nil {
-		return nil, 0, err
-	}
-	if _, reason, err := nameQueue(b.queue, r.Header.Queue); err != nil {
-		return nil, 0, &telemetry.RecordError{Kind: telemetry.KindWork, Field: "queue", Reason: reason, Err: err}
-	}
-	work := r.Work
-	r.Work = telemetry.Work{} // its slots leave with the batch
-	return &work, r.SentNs, nil
 }
 
 // settle acknowledges a batch by the outcome of an attempt, soon.

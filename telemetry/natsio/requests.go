@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
 	"ringmaster/telemetry"
@@ -204,6 +206,32 @@ func decodeOne(d *telemetry.Decoder, r *telemetry.Record, payload []byte,
 		}
 	}
 	return nil
+}
+
+// A workReader decodes batches. A fresh one costs more than most batches take to read,
+// so they are used again.
+type workReader struct {
+	decoder telemetry.Decoder
+	record  telemetry.Record
+}
+
+var workReaders = sync.Pool{New: func() any { return new(workReader) }}
+
+// decode reads the batch. Each batch has memory of its own, because it leaves
+// this goroutine.
+func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64, error) {
+	reader := workReaders.Get().(*workReader)
+	defer workReaders.Put(reader)
+	r := &reader.record
+	if err := decodeOne(&reader.decoder, r, m.Data(), w.cfg.Limits, telemetry.SubjectWork); err != nil {
+		return nil, 0, err
+	}
+	if _, reason, err := nameQueue(b.queue, r.Header.Queue); err != nil {
+		return nil, 0, &telemetry.RecordError{Kind: telemetry.KindWork, Field: "queue", Reason: reason, Err: err}
+	}
+	work := r.Work
+	r.Work = telemetry.Work{} // its slots leave with the batch
+	return &work, r.SentNs, nil
 }
 
 // snapshot answers a request with the last recommendation for its queue.

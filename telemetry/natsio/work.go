@@ -143,7 +143,7 @@ type WorkConsumer struct {
 	mu       sync.Mutex
 	draining bool
 	pending  map[uint64]*batch     // by stream sequence
-	returned []jetstream.Msg       // to give back once no more come
+	returned []*batch              // to give back once no more come
 	flows    map[string]*queueFlow // by queue
 	idle     chan struct{}         // closed when pending is empty while draining
 
@@ -223,7 +223,7 @@ func (w *WorkConsumer) Drain(ctx context.Context) error {
 	for _, ch := range []<-chan struct{}{w.stopped, w.idle} {
 		select {
 		case <-ch:
-			w.giveBack()
+			w.giveBack(ctx)
 		case <-ctx.Done():
 			return fmt.Errorf("drain work of %s: %d batches without an outcome: %w", w.worker, w.Stats().Pending, ctx.Err())
 		}

@@ -3,6 +3,7 @@ package natsio
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -73,6 +74,28 @@ func TestARestartCostsOneDeliveryOfWhatIsInHand(t *testing.T) {
 		t.Errorf("deliveries %v, want %v", times, want)
 	}
 	s.wantStored(t, 0)
+}
+
+func TestWhatIsGivenBackComesAgainInItsOrder(t *testing.T) {
+	cfg := DefaultWorkConfig()
+	cfg.RetryMin, cfg.RetryMax = time.Hour, time.Hour
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { *c = cfg })
+	const batches = 8
+	for i := range batches {
+		s.submit(t, fmt.Sprint("b", i))
+	}
+	for range batches {
+		receive(t, s.batches).settled(telemetry.OutcomeBusy, errors.New("no room"))
+	}
+	s.drained(t)
+	s.consume(t, cfg)
+	for i := range batches {
+		d := receive(t, s.batches)
+		if want := fmt.Sprint("b", i); d.work.Batch != want {
+			t.Errorf("%s came again in the place of %s", d.work.Batch, want)
+		}
+		d.settled(telemetry.OutcomeDone, nil)
+	}
 }
 
 func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {

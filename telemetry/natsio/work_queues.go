@@ -252,15 +252,12 @@ func ConsumerName(taker, queue string) string {
 	return strings.ReplaceAll(taker, ".", "+") + "=" + queue
 }
 
-// consume sets up the consumer of a queue and passes batches on until that breaks or ctx
-// ends, or without an error when the queue is idle.
-func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool, err error) {
-	setup, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	name := ConsumerName(w.worker, f.queue)
+// open makes the consumer of a queue what it has to be.
+func (w *WorkConsumer) open(ctx context.Context, queue string) (jetstream.Consumer, error) {
+	name := ConsumerName(w.worker, queue)
 	cfg := jetstream.ConsumerConfig{
 		Durable:           name,
-		FilterSubject:     w.conn.cfg.Subjects.Work(w.worker, f.queue),
+		FilterSubject:     w.conn.cfg.Subjects.Work(w.worker, queue),
 		AckPolicy:         jetstream.AckExplicitPolicy,
 		AckWait:           w.cfg.AckWait,
 		MaxAckPending:     w.cfg.MaxPending,
@@ -270,9 +267,21 @@ func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool,
 	if w.cfg.Share != nil {
 		shared(&cfg)
 	}
-	consumer, err := w.conn.js.CreateOrUpdateConsumer(setup, w.conn.WorkStream(), cfg)
+	consumer, err := w.conn.js.CreateOrUpdateConsumer(ctx, w.conn.WorkStream(), cfg)
 	if err != nil {
-		return false, fmt.Errorf("create consumer %s: %w", name, err)
+		return nil, fmt.Errorf("create consumer %s: %w", name, err)
+	}
+	return consumer, nil
+}
+
+// consume sets up the consumer of a queue and passes batches on until that breaks or ctx
+// ends, or without an error when the queue is idle.
+func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool, err error) {
+	setup, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	consumer, err := w.open(setup, f.queue)
+	if err != nil {
+		return false, err
 	}
 	broken := make(chan error, 1)
 	f.missed.Store(0)
