@@ -3,7 +3,6 @@ package megakernel
 import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
-	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
@@ -70,6 +69,4 @@ type Report struct {
 	// CompiledReady says that a kernel fused for what the queue's launches made hot is built at
 	// the geometry of this wave, so that an order with Fuse has it at once.
 	CompiledReady bool
-
-	Promotion hotset.Decision // what the queue's launches, this one included, make hot, and why
 }

@@ -58,6 +58,5 @@ func (e *Engine) settle(f *flight) {
 	report.Opcodes = c.OpcodeCounts
 	p := e.promotionOf(f)
 	p.settle(e.promote, &report.Opcodes)
-	report.Promotion = p.decision
 	e.land(f, e.ledger.Settle(e.now(), &f.wave, report.ElapsedNs))
 }

@@ -146,9 +146,8 @@ func (x *executor) launchedOf(f *flight) *launched {
 // number of the queue's window, which may get another queue: that one has another tenant's
 // id, because ids are not given out again until they have wrapped around.
 type promotion struct {
-	tenant   uint32 // of the queue; another one starts from nothing
-	state    hotset.State
-	decision hotset.Decision
+	tenant uint32 // of the queue; another one starts from nothing
+	state  hotset.State
 }
 
 // promotionConfig has the thresholds for a catalog. Fences, which no kernel executes, and
@@ -171,8 +170,8 @@ func (e *Engine) promotionOf(f *flight) *promotion {
 
 // settle takes in what a launch executed.
 func (p *promotion) settle(cfg hotset.Config, counts *[ring.OpcodeBins]uint32) {
-	p.decision, p.state = hotset.Decide(cfg, p.state, (*hotset.Counts)(counts))
+	p.state = hotset.Decide(cfg, p.state, (*hotset.Counts)(counts))
 }
 
 // hot are the opcodes that deserve a fused kernel; none if the interpreter does.
-func (p *promotion) hot() kernel.OpcodeSet { return p.decision.Set }
+func (p *promotion) hot() kernel.OpcodeSet { return p.state.Set }

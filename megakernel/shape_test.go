@@ -16,7 +16,6 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
-	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
@@ -164,10 +163,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			t.Errorf("launch %d: %s instead of %s, and why is %q", i, a.Kernel, a.Wanted, a.NotApplied)
 		}
 		switch {
-		case open == nil && a.Promotion.Set != 0:
-			if a.Promotion.Set != hot || a.Promotion.Rule != hotset.RuleShare {
-				t.Fatalf("promoted %+v, want %x", a.Promotion, hot)
-			}
+		case open == nil && a.Wanted == fused:
 			open = gate.Close()
 		case open != nil && i == 30:
 			open()

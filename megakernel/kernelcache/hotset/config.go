@@ -1,11 +1,6 @@
 package hotset
 
-import (
-	"errors"
-	"fmt"
-
-	"ringmaster/megakernel/kernel"
-)
+import "ringmaster/megakernel/kernel"
 
 // Opcodes is how many opcodes there are; a set has a bit for each.
 const Opcodes = 64
@@ -29,22 +24,6 @@ func DefaultConfig() Config {
 		ShareBps: 9500, LeaveBps: 9000, StaleBps: 50, MaxHot: 8, MinDwell: 16,
 		DecayShift: 4, Fusable: 1<<Opcodes - 1,
 	}
-}
-
-// Validate reports every value that cannot work.
-func (c *Config) Validate() error {
-	var errs []error
-	refuse := func(broken bool, format string, args ...any) {
-		if broken {
-			errs = append(errs, fmt.Errorf("hotset: config: "+format, args...))
-		}
-	}
-	refuse(c.ShareBps < 1 || c.ShareBps > full, "ShareBps is %d, want 1 to %d", c.ShareBps, full)
-	refuse(c.LeaveBps >= c.ShareBps, "LeaveBps is %d, want less than ShareBps %d", c.LeaveBps, c.ShareBps)
-	refuse(c.StaleBps > full-c.LeaveBps, "StaleBps is %d, want at most %d, what a set may lose", c.StaleBps, full-c.LeaveBps)
-	refuse(c.MaxHot < 1 || c.MaxHot > Opcodes, "MaxHot is %d, want 1 to %d", c.MaxHot, Opcodes)
-	refuse(c.DecayShift < 1 || c.DecayShift > 16, "DecayShift is %d, want 1 to 16", c.DecayShift)
-	return errors.Join(errs...)
 }
 
 // full is a share of everything, in basis points.

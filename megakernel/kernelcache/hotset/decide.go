@@ -12,7 +12,7 @@ type Counts [Opcodes]uint32
 // State is what Decide remembers between launches. The zero value is the
 // interpreter, with nothing observed.
 type State struct {
-	Set     kernel.OpcodeSet // wanted by the decision before; 0 is the interpreter
+	Set     kernel.OpcodeSet // wanted; 0 is the interpreter
 	Dwell   uint32           // launches since the last change, saturates
 	weights [Opcodes]uint64  // executions, times weightOne, decayed
 }
@@ -22,71 +22,23 @@ type State struct {
 // decayed sum below 2^(32+16), so sums of all opcodes stay below 2^63.
 const weightOne = 1 << 8
 
-// Rule names what a decision followed from.
-type Rule uint8
-
-// Rules.
-const (
-	RuleNothing Rule = iota // the launch executed nothing, or none did yet
-	RuleBelow               // no set of MaxHot opcodes has the share: the interpreter
-	RuleShare               // the set has the share
-	RuleStale               // members without a share were dropped
-	RuleHeld                // the set before is good enough, inside the band
-	RuleDwell               // a change is due, and has to wait for MinDwell
-)
-
-var ruleNames = [...]string{"nothing", "below", "share", "stale", "held", "dwell"}
-
-func (r Rule) String() string {
-	if int(r) < len(ruleNames) {
-		return ruleNames[r]
+// Decide takes in what a launch executed, and gives the state after it with the wanted set.
+func Decide(cfg Config, s State, counts *Counts) State {
+	if !s.observe(&cfg, counts) {
+		return s
 	}
-	return "unknown"
-}
-
-// Decision is the wanted set and why.
-type Decision struct {
-	Set      kernel.OpcodeSet // 0 is the interpreter
-	Changed  bool             // it is another one than before
-	Rule     Rule             // what it followed from
-	Held     bool             // hysteresis or dwell kept it; without them it would be another one
-	CoverBps uint32           // share of the set in what was executed
-}
-
-// Decide takes in what a launch executed and gives the wanted set, and why.
-func Decide(cfg Config, s State, counts *Counts) (Decision, State) {
-	var d Decision
-	if s.observe(&cfg, counts) {
-		s.Dwell = min(s.Dwell, math.MaxUint32-1) + 1
-		s.choose(&cfg, s.total(^kernel.OpcodeSet(0)), &d)
+	s.Dwell = min(s.Dwell, math.MaxUint32-1) + 1
+	total := s.total(^kernel.OpcodeSet(0))
+	if wanted := s.wanted(&cfg, total); wanted != s.Set && s.Dwell >= cfg.MinDwell && !s.good(&cfg, wanted, total) {
+		s.Set, s.Dwell = wanted, 0
 	}
-	d.Set = s.Set
-	d.CoverBps = s.cover(s.Set, s.total(^kernel.OpcodeSet(0)))
-	if d.Changed {
-		s.Dwell = 0
-	}
-	return d, s
-}
-
-// choose puts the wanted set into the state.
-func (s *State) choose(cfg *Config, total uint64, d *Decision) {
-	wanted, rule := s.wanted(cfg, total)
-	switch {
-	case wanted == s.Set:
-		d.Rule = rule
-	case s.good(cfg, wanted, total):
-		d.Rule, d.Held = RuleHeld, true
-	case s.Dwell < cfg.MinDwell:
-		d.Rule, d.Held = RuleDwell, true
-	default:
-		s.Set, d.Changed, d.Rule = wanted, true, rule
-	}
+	return s
 }
 
 // wanted is the best set for what was observed, were it free to change.
-func (s *State) wanted(cfg *Config, total uint64) (kernel.OpcodeSet, Rule) {
+func (s *State) wanted(cfg *Config, total uint64) kernel.OpcodeSet {
 	if rest := s.dropStale(cfg, total); rest != s.Set {
-		return rest, RuleStale
+		return rest
 	}
 	var set kernel.OpcodeSet
 	for s.cover(set, total) < cfg.ShareBps && set.Len() < cfg.MaxHot {
@@ -97,9 +49,9 @@ func (s *State) wanted(cfg *Config, total uint64) (kernel.OpcodeSet, Rule) {
 		set |= 1 << next
 	}
 	if s.cover(set, total) < cfg.ShareBps {
-		return 0, RuleBelow
+		return 0
 	}
-	return set, RuleShare
+	return set
 }
 
 // good says whether the present set may stay although another one is wanted.

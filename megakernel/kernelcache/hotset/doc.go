@@ -1,7 +1,7 @@
 // Package hotset decides which opcodes deserve a fused kernel. It is a function
 // of values: [Decide] takes what a launch executed and the state of the launches so
-// far, and gives the wanted set, why, and the next state. No clock, no
-// randomness, no allocation.
+// far, and gives the next state with the wanted set. No clock, no randomness, no
+// allocation.
 //
 // The set is the smallest one that makes up Config.ShareBps of what was executed,
 // provided that it has no more than Config.MaxHot members. Old launches count less and
