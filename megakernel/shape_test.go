@@ -150,6 +150,9 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			t.Fatalf("launch %d by %s: %d done, %d faulted, and by %s: %d, %d", i, a.Kernel, a.Executed, a.Faulted, b.Kernel, b.Executed, b.Faulted)
 		}
 		ran[a.Kernel.Kind]++
+		if a.Kernel.Kind == kernel.Fused && a.Kernel != fused {
+			t.Fatalf("launch %d: %s, hot are %x", i, a.Kernel, hot)
+		}
 		if b.Kernel.Kind != kernel.Interpreter || b.Wanted.Kind != kernel.Interpreter {
 			t.Fatalf("without fusing: %s, wanted %s", b.Kernel, b.Wanted)
 		}
@@ -163,9 +166,9 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			t.Errorf("launch %d: %s instead of %s, and why is %q", i, a.Kernel, a.Wanted, a.NotApplied)
 		}
 		switch {
-		case open == nil && a.Wanted == fused:
+		case i == 10: // nothing is hot before 16 launches
 			open = gate.Close()
-		case open != nil && i == 30:
+		case i == 30:
 			open()
 			built(t, fusing, fused)
 		}
