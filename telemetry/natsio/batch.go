@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +32,7 @@ type batch struct {
 	settled   bool
 	attempt   int          // times it was handed over
 	traced    *trace.Batch // nil: it is not
-	held      *time.Timer  // until it is handed over again; nil: it is in the handler's hands
+	held      *time.Timer  // until it is handed over, mostly again; nil: it is in the handler's hands
 }
 
 // reading is the batches of one queue that are being read: several at a time, as listed slots
@@ -119,21 +119,9 @@ func (w *WorkConsumer) read(b *batch, m jetstream.Msg, delivered uint64, refused
 		w.room.enter(b.queue, bytes) // the batches behind it in its queue wait with it
 		b.bytes = bytes
 		b.traced = w.conn.cfg.Traces.Taken(b.worker, b.queue, work.Batch, traceparentOf(m.Headers()), b.stored)
-		w.hand(b, 0, work, sentNs)
-	}
-}
-
-// checkMessageID refuses a message id that does not name its queue. The stream compares the
-// ids of all queues, and what has an id of the last two minutes is not stored: with ids of
-// their own, two queues would keep each other's batches out without a word.
-func checkMessageID(m jetstream.Msg, b *batch) error {
-	id := m.Headers().Get(jetstream.MsgIDHeader)
-	if id == "" || strings.HasPrefix(id, b.worker+"."+b.queue+".") {
-		return nil
-	}
-	return &telemetry.RecordError{
-		Kind: telemetry.KindWork, Field: jetstream.MsgIDHeader, Reason: telemetry.ReasonInconsistent,
-		Err: errors.New("want <worker>.<queue>. in front of it, as ids of all queues are compared, or no such header"),
+		if !w.holdApart(b, delivered) {
+			w.hand(b, 0, work, sentNs)
+		}
 	}
 }
 
@@ -174,6 +162,24 @@ func (w *WorkConsumer) hold(b *batch) bool {
 	w.begin(b)
 	b.held = time.AfterFunc(backoff(w.cfg.RetryMin, w.cfg.RetryMax, min(b.attempt, 64)), func() { w.handAgain(b) })
 	w.busy.Add(1)
+	return true
+}
+
+// holdApart keeps a suspect in order to hand it over after a random wait, or reports that there is no need. Suspects that
+// came together are so begun one after the other, each time in another order: in every other process a batch is done before
+// the one that ends it, on average, and only that one comes until it is given up.
+func (w *WorkConsumer) holdApart(b *batch, delivered uint64) bool {
+	if !w.cfg.suspects(delivered) {
+		return false
+	}
+	w.conn.complaints.Warn("batches come again and again without an outcome: each is begun after a wait of its own",
+		w.worker, b.queue, "deliveries", delivered, "most", w.cfg.MaxDeliveries)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.draining {
+		return false
+	}
+	b.held = time.AfterFunc(rand.N(w.cfg.RetryMax), func() { w.handAgain(b) })
 	return true
 }
 
@@ -359,7 +365,7 @@ func (w *WorkConsumer) isCrowded(b *batch) bool {
 	}
 	held := 0
 	for _, other := range w.pending {
-		if other.queue == b.queue && (other.held != nil || other.attempt > 0 && b.since.Sub(other.since) < handTime) {
+		if other.queue == b.queue && other.attempt > 0 && (other.held != nil || b.since.Sub(other.since) < handTime) {
 			held++
 		}
 	}

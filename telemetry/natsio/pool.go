@@ -149,7 +149,7 @@ func (w *WorkConsumer) InHand() []InHand {
 	defer w.mu.Unlock()
 	list := make([]InHand, 0, len(w.pending))
 	for _, b := range w.pending {
-		list = append(list, InHand{Taker: w.worker, Queue: b.queue, Sequence: b.sequence, Deliveries: b.delivered, Taken: b.taken, Held: b.held != nil})
+		list = append(list, InHand{Taker: w.worker, Queue: b.queue, Sequence: b.sequence, Deliveries: b.delivered, Taken: b.taken, Held: b.held != nil && b.attempt > 0})
 	}
 	return list
 }

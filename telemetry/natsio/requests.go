@@ -234,6 +234,20 @@ func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64
 	return &work, r.SentNs, nil
 }
 
+// checkMessageID refuses a message id that does not name its queue. The stream compares the
+// ids of all queues, and what has an id of the last two minutes is not stored: with ids of
+// their own, two queues would keep each other's batches out without a word.
+func checkMessageID(m jetstream.Msg, b *batch) error {
+	id := m.Headers().Get(jetstream.MsgIDHeader)
+	if id == "" || strings.HasPrefix(id, b.worker+"."+b.queue+".") {
+		return nil
+	}
+	return &telemetry.RecordError{
+		Kind: telemetry.KindWork, Field: jetstream.MsgIDHeader, Reason: telemetry.ReasonInconsistent,
+		Err: errors.New("want <worker>.<queue>. in front of it, as ids of all queues are compared, or no such header"),
+	}
+}
+
 // snapshot answers a request with the last recommendation for its queue.
 func (in *Ingest) snapshot(m *nats.Msg) {
 	if !in.conn.MayAnswer(m) {
