@@ -8,7 +8,6 @@ import "math"
 // the presence bits and the tables of docs/wire.md to them.
 
 const (
-	maxU16 = math.MaxUint16
 	maxU32 = math.MaxUint32
 	maxU64 = math.MaxUint64
 	maxI64 = math.MaxInt64

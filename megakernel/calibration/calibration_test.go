@@ -99,17 +99,17 @@ func TestTimesThatMakeNoSenseAreRefused(t *testing.T) {
 func TestWhatIsRememberedIsOfThisDeviceAndWhole(t *testing.T) {
 	dir := t.TempDir() + "/units"
 	const id = "Acme; GPU 7; 1.0"
-	if _, err := Recall(dir, id); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := recall(dir, id); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before anything: %v", err)
 	}
 	want := Result{Units: 40, Lanes: width, Agreed: true}
-	if err := Remember(dir, id, want); err != nil {
+	if err := remember(dir, id, want); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Recall(dir, id); got != want || err != nil {
+	if got, err := recall(dir, id); got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := Recall(dir, "another"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := recall(dir, "another"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("another device: %v", err)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {
@@ -133,14 +133,14 @@ func TestWhatIsRememberedIsOfThisDeviceAndWhole(t *testing.T) {
 		if err := os.WriteFile(path(dir, id), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Recall(dir, id); !errors.Is(err, ErrFile) || got != (Result{}) {
+		if got, err := recall(dir, id); !errors.Is(err, ErrFile) || got != (Result{}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if err := Remember(dir, id, want); err != nil {
+	if err := remember(dir, id, want); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Recall(dir, id); got != want || err != nil {
+	if got, err := recall(dir, id); got != want || err != nil {
 		t.Errorf("after a damaged file: %+v, %v", got, err)
 	}
 }

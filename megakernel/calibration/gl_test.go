@@ -25,12 +25,12 @@ func TestADeviceIsMeasuredOnceAndRemembered(t *testing.T) {
 	if how != "calibrated now" || r.Units < 1 || r.Units > 1<<10 || r.Lanes != width {
 		t.Fatalf("%+v, %s\n%s", r, how, &out)
 	}
-	if kept, err := Recall(dir, id); err != nil || kept != r {
+	if kept, err := recall(dir, id); err != nil || kept != r {
 		t.Errorf("kept %+v, %v; measured %+v", kept, err, r)
 	}
 	// What agreed is not measured again: the file is believed.
 	told := Result{Units: 777, Lanes: width, Agreed: true}
-	if err := Remember(dir, id, told); err != nil {
+	if err := remember(dir, id, told); err != nil {
 		t.Fatal(err)
 	}
 	if r, how := Known(dev, dir, log); r != told || how != "calibrated at an earlier start" {
@@ -38,7 +38,7 @@ func TestADeviceIsMeasuredOnceAndRemembered(t *testing.T) {
 	}
 	// What did not, and what is damaged, is.
 	told.Agreed = false
-	if err := Remember(dir, id, told); err != nil {
+	if err := remember(dir, id, told); err != nil {
 		t.Fatal(err)
 	}
 	if r, how := Known(dev, dir, log); r.Units == told.Units || how != "calibrated now" {

@@ -15,7 +15,7 @@ import (
 func Known(dev gpu.Device, dir string, log *slog.Logger) (r Result, how string) {
 	vendor, renderer, version := dev.Identity()
 	device := fmt.Sprintf("%s; %s; %s", vendor, renderer, version)
-	r, err := Recall(dir, device)
+	r, err := recall(dir, device)
 	if err == nil && r.Agreed {
 		return r, "calibrated at an earlier start"
 	}
@@ -31,7 +31,7 @@ func Known(dev gpu.Device, dir string, log *slog.Logger) (r Result, how string) 
 	} else {
 		log.Info("the device was calibrated", "units", r.Units, "lanes", r.Lanes)
 	}
-	if err := Remember(dir, device, r); err != nil {
+	if err := remember(dir, device, r); err != nil {
 		log.Warn("the calibration cannot be kept; the next start makes it again", "error", err)
 	}
 	return r, "calibrated now"

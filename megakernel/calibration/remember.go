@@ -28,9 +28,9 @@ func path(dir, device string) string {
 	return filepath.Join(dir, fmt.Sprintf("%x.json", sha256.Sum256([]byte(device)))[:32+len(".json")])
 }
 
-// Recall reads what was remembered of a device, named by an identity of it and its driver.
+// recall reads what was remembered of a device, named by an identity of it and its driver.
 // The error is fs.ErrNotExist where nothing was, or ErrFile.
-func Recall(dir, device string) (Result, error) {
+func recall(dir, device string) (Result, error) {
 	at := path(dir, device)
 	from, err := os.Open(at)
 	if err != nil {
@@ -54,8 +54,8 @@ func Recall(dir, device string) (Result, error) {
 	return f.Result, nil
 }
 
-// Remember keeps what was measured of a device. The file is replaced whole.
-func Remember(dir, device string, r Result) error {
+// remember keeps what was measured of a device. The file is replaced whole.
+func remember(dir, device string, r Result) error {
 	data, err := json.Marshal(file{device, r})
 	if err != nil {
 		return err

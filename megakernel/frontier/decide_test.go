@@ -55,7 +55,7 @@ func TestDeviceDecidesWhatThePolicyDecides(t *testing.T) {
 		cfg.FusionEdgeThreshold = []uint32{1, cfg.FusionEdgeThreshold}[rng.IntN(2)]
 		s := Situation{Nodes: 1 + rng.Uint32()>>rng.IntN(32), Edges: rng.Uint32() >> rng.IntN(32), HotOpcodes: []uint32{0, 6, 8}[rng.IntN(3)],
 			MemoryPressureBps: []uint16{0, 8_249, 8_250, 8_499, 8_500}[rng.IntN(5)], PressureKnown: true}
-		limits, err := NewThresholds(&cfg, &s)
+		limits, err := newThresholds(&cfg, &s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (r *Graph) plan(job *Job) (*plan, error) {
 		p.cfg = &standard
 	}
 	var err error
-	if p.thresholds, err = NewThresholds(p.cfg, &p.situation); err != nil {
+	if p.thresholds, err = newThresholds(p.cfg, &p.situation); err != nil {
 		return nil, err
 	}
 	if err := job.check(r.shape.nodes); err != nil {

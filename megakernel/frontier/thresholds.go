@@ -74,9 +74,9 @@ func (s *Situation) Classify(cfg *policy.Config, v *View) (policy.Classification
 	return policy.Classify(cfg, &req, v.Previous)
 }
 
-// NewThresholds are the thresholds of a valid configuration; a configuration
+// newThresholds are the thresholds of a valid configuration; a configuration
 // that is not is an error.
-func NewThresholds(cfg *policy.Config, s *Situation) (Thresholds, error) {
+func newThresholds(cfg *policy.Config, s *Situation) (Thresholds, error) {
 	if err := cfg.Validate(); err != nil {
 		return Thresholds{}, err
 	}

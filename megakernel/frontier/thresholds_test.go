@@ -16,7 +16,7 @@ func TestNumbersOfNodesAreTheSharesOfThePolicy(t *testing.T) {
 		if rapid.Bool().Draw(t, "small") {
 			s.Nodes = s.Nodes%10_000 + 1
 		}
-		th, err := NewThresholds(&cfg, &s)
+		th, err := newThresholds(&cfg, &s)
 		if err != nil {
 			t.Fatal(err)
 		}

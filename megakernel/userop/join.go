@@ -70,8 +70,8 @@ type Join struct {
 // joinKeys are the keys of a join's header, all of which have to be there.
 var joinKeys = []string{"kind", "name", "join", "seed"}
 
-// IsJoin says whether the header of a file declares a join and not an opcode.
-func IsJoin(text []byte) bool {
+// isJoin says whether the header of a file declares a join and not an opcode.
+func isJoin(text []byte) bool {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "//") {

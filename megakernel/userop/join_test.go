@@ -18,7 +18,7 @@ func TestAJoinHasWhatItsFileDeclares(t *testing.T) {
 	if err := j.Check(); err != nil {
 		t.Error(err)
 	}
-	if !IsJoin([]byte(widest)) || IsJoin([]byte("//! id: 16\n//! name: a\nresult(1u);\n//! kind: join\n")) {
+	if !isJoin([]byte(widest)) || isJoin([]byte("//! id: 16\n//! name: a\nresult(1u);\n//! kind: join\n")) {
 		t.Error("a join is not told from an opcode")
 	}
 }

@@ -38,7 +38,7 @@ func LoadDir(dir fs.FS) ([]Opcode, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if IsJoin(text) {
+		if isJoin(text) {
 			continue
 		}
 		op, err := Parse(entry.Name(), text)

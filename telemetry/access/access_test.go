@@ -35,7 +35,7 @@ func TestRightsAreOfTheNamesThatAUserIsFor(t *testing.T) {
 		{Worker, "ringmaster.v1.done.pool.gpus.q", false, false},
 	} {
 		rights := Of(c.kind, gpu0)
-		if p, s := MayPublish(rights, c.subject), MaySubscribe(rights, c.subject); p != c.publish || s != c.subscribe {
+		if p, s := mayPublish(rights, c.subject), maySubscribe(rights, c.subject); p != c.publish || s != c.subscribe {
 			t.Errorf("%v, %s: publish %v, subscribe %v", c.kind, c.subject, p, s)
 		}
 	}
@@ -44,13 +44,13 @@ func TestRightsAreOfTheNamesThatAUserIsFor(t *testing.T) {
 func TestAPoolsWorkIsForThoseWhoNameIt(t *testing.T) {
 	member, sender := Of(Worker, Scope{Worker: "gpu0", Pool: "gpus"}), Of(Submitter, Scope{Worker: telemetry.Pool("gpus"), Queue: "q"})
 	const consumer = "$JS.API.CONSUMER.CREATE.RINGMASTER_WORK.pool+gpus=q.ringmaster.v1.work.pool.gpus.q"
-	if !MayPublish(member, "ringmaster.v1.done.pool.gpus.q") || !MaySubscribe(member, "ringmaster.v1.cancel.pool.gpus.*") || !MayPublish(member, consumer) {
+	if !mayPublish(member, "ringmaster.v1.done.pool.gpus.q") || !maySubscribe(member, "ringmaster.v1.cancel.pool.gpus.*") || !mayPublish(member, consumer) {
 		t.Error("a worker of the pool lacks a right")
 	}
-	if MayPublish(member, "ringmaster.v1.done.pool.others.q") || MayPublish(member, "ringmaster.v1.work.pool.gpus.q") {
+	if mayPublish(member, "ringmaster.v1.done.pool.others.q") || mayPublish(member, "ringmaster.v1.work.pool.gpus.q") {
 		t.Error("a worker of the pool has a right of others")
 	}
-	if !MayPublish(sender, "ringmaster.v1.work.pool.gpus.q") || !MaySubscribe(sender, "ringmaster.v1.done.pool.gpus.q") || MayPublish(sender, "ringmaster.v1.work.gpu0.q") || MayPublish(sender, "ringmaster.v1.work.pool.gpus.other") {
+	if !mayPublish(sender, "ringmaster.v1.work.pool.gpus.q") || !maySubscribe(sender, "ringmaster.v1.done.pool.gpus.q") || mayPublish(sender, "ringmaster.v1.work.gpu0.q") || mayPublish(sender, "ringmaster.v1.work.pool.gpus.other") {
 		t.Error("a submitter to the pool has other rights")
 	}
 }
@@ -58,11 +58,11 @@ func TestAPoolsWorkIsForThoseWhoNameIt(t *testing.T) {
 func TestPrefixDomainAndInboxStandInTheSubjects(t *testing.T) {
 	rights := Of(Worker, Scope{Subjects: telemetry.Subjects{Prefix: "lab.gpu.v1"}, Worker: "w", Domain: "hub", Inbox: "_INBOX.w"})
 	for _, subject := range []string{"lab.gpu.v1.done.w.q", "$JS.hub.API.STREAM.INFO.LAB_GPU_WORK", "$JS.API.STREAM.INFO.LAB_GPU_WORK", "$JS.hub.API.$KV.LAB_GPU_TUNER.k", "$JS.ACK.LAB_GPU_WORK.c.1"} {
-		if !MayPublish(rights, subject) {
+		if !mayPublish(rights, subject) {
 			t.Errorf("may not publish on %s", subject)
 		}
 	}
-	if MaySubscribe(rights, "_INBOX.x") || !MaySubscribe(rights, "_INBOX.w.x") {
+	if maySubscribe(rights, "_INBOX.x") || !maySubscribe(rights, "_INBOX.w.x") {
 		t.Error("the inboxes are not the user's own")
 	}
 }

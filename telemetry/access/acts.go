@@ -63,10 +63,10 @@ func Acts(kind Kind, scope Scope) (acts []Act) {
 		subject, plain := names[len(names)-1], names[0]
 		if r.publish != nobody {
 			to := literal(subject)
-			add(Act{Subject: to, Allowed: MayPublish(rights, to), Why: r.why, Translated: literal(plain)})
+			add(Act{Subject: to, Allowed: mayPublish(rights, to), Why: r.why, Translated: literal(plain)})
 		}
 		if r.subscribe != nobody {
-			add(Act{Subject: subject, Subscribe: true, Allowed: MaySubscribe(rights, subject), Why: r.why, Translated: plain})
+			add(Act{Subject: subject, Subscribe: true, Allowed: maySubscribe(rights, subject), Why: r.why, Translated: plain})
 		}
 	}
 	for _, r := range slices.Concat(table, beyond) {

@@ -113,13 +113,13 @@ func (s Scope) subjects(kind Kind, subject string) []string {
 	return []string{plain}
 }
 
-// MayPublish reports whether rights allow to publish on a subject.
-func MayPublish(rights []Right, subject string) bool {
+// mayPublish reports whether rights allow to publish on a subject.
+func mayPublish(rights []Right, subject string) bool {
 	return allow(rights, subject, func(r *Right) bool { return r.Publish })
 }
 
-// MaySubscribe reports whether rights allow to subscribe a subject, which may have wildcards.
-func MaySubscribe(rights []Right, subject string) bool {
+// maySubscribe reports whether rights allow to subscribe a subject, which may have wildcards.
+func maySubscribe(rights []Right, subject string) bool {
 	return allow(rights, subject, func(r *Right) bool { return r.Subscribe })
 }
 

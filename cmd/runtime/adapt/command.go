@@ -70,7 +70,7 @@ func (c *fpmCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 
 func (c *fpmCmd) sources(log *slog.Logger) (list []*Source, err error) {
 	for _, from := range c.From {
-		worker, endpoint, err := ParseSource(from)
+		worker, endpoint, err := parseSource(from)
 		if err != nil {
 			return nil, err
 		}

@@ -41,8 +41,8 @@ type Totals struct {
 	Dropped  uint64 // records that could not be reported
 }
 
-// ParseSource reads [WORKER=]ENDPOINT.
-func ParseSource(text string) (worker, endpoint string, err error) {
+// parseSource reads [WORKER=]ENDPOINT.
+func parseSource(text string) (worker, endpoint string, err error) {
 	worker, endpoint, named := strings.Cut(text, "=")
 	if !named {
 		worker, endpoint = "", text

@@ -167,7 +167,7 @@ func TestSourcesAreNamedAndPlaced(t *testing.T) {
 		"tcp://h:1": " tcp://h:1", "w=tcp://h:1": "w tcp://h:1", "w=ipc:///run/x": "w ipc:///run/x",
 		"w.x=tcp://h:1": "!", "=tcp://h:1": "!", "w=h:1": "!", "": "!",
 	} {
-		worker, endpoint, err := ParseSource(text)
+		worker, endpoint, err := parseSource(text)
 		if got := worker + " " + endpoint; err == nil && got != want || (err != nil) != (want == "!") {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}

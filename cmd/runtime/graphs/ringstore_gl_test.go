@@ -43,7 +43,7 @@ func newRingStore(t *testing.T, budget uint64, change ...func(*megakernel.Config
 		t.Fatal(err)
 	}
 	standard := policy.Standard()
-	s.Store = NewStore(Config{
+	s.Store = newStore(Config{
 		Worker: "w", Policy: &standard, System: newSystem(t, nowhere{}, true), Publish: numbered(), Log: slog.New(slog.DiscardHandler),
 		Borrow: func(use func(dev gpu.Device) error) error {
 			s.turn()

@@ -265,7 +265,7 @@ func (s Service) Close() error { return s.store.Close() }
 
 // Serve answers requests about a worker's graphs from a new store.
 func Serve(conn *natsio.Conn, cfg Config) (Service, error) {
-	store := NewStore(cfg)
+	store := newStore(cfg)
 	service, err := conn.ServeGraphs(cfg.Worker, store)
 	return Service{service, store}, err
 }

@@ -93,8 +93,8 @@ type Store struct {
 	results   uint64              // so far
 }
 
-// NewStore is a store without graphs.
-func NewStore(cfg Config) *Store {
+// newStore is a store without graphs.
+func newStore(cfg Config) *Store {
 	return &Store{
 		Config:  cfg,
 		advisor: &advisor{system: cfg.System, worker: cfg.Worker, log: cfg.Decisions, patience: decisionPatience, publish: cfg.Publish},

@@ -88,7 +88,7 @@ func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouchedAndTheirFilesAreDel
 	} {
 		files := newShelf()
 		files.cut = c.cut
-		s := NewStore(Config{
+		s := newStore(Config{
 			Policy: &standard, Files: files, Budget: 10, Repair: func() {}, Log: slog.New(slog.DiscardHandler),
 			Borrow: func(func(gpu.Device) error) error {
 				t.Error("the device was borrowed")
@@ -149,7 +149,7 @@ func (s *lateFiles) Graph(ctx context.Context, object string) (io.ReadCloser, er
 func TestLoadsOfTheQueuesTakeTurns(t *testing.T) {
 	standard := policy.Standard()
 	files := &lateFiles{shelf: newShelf(), asked: make(chan string), letGo: make(chan struct{})}
-	s := NewStore(Config{Policy: &standard, Files: files, Log: slog.New(slog.DiscardHandler)})
+	s := newStore(Config{Policy: &standard, Files: files, Log: slog.New(slog.DiscardHandler)})
 	ended := make(chan error, 2*maxGraphLoads)
 	load := func(ctx context.Context, queue string) {
 		go func() {

@@ -248,7 +248,7 @@ func TestARunTakesTurnsWithTheLongRunsOfAnotherQueue(t *testing.T) {
 
 // What has begun, who waits, and in which order, without a device.
 func TestRunsOfTheQueuesBeginByTurns(t *testing.T) {
-	s := NewStore(Config{Budget: 100})
+	s := newStore(Config{Budget: 100})
 	enter := func(queue string, room uint64) *waitingRun {
 		w, err := s.enter(graphKey{queue, "g"}, room, func(error) {})
 		if err != nil {

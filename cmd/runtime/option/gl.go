@@ -46,7 +46,7 @@ func (f *GL) Config() glcompute.Config {
 
 // Open opens the device, and finds out what it is if its driver does not tell.
 func (f *GL) Open(log *slog.Logger) (*glcompute.Device, error) {
-	MesaCache(log)
+	mesaCache(log)
 	device, attempts, err := glcompute.Open(f.Config())
 	for _, a := range attempts {
 		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
@@ -96,10 +96,10 @@ func (f *GL) Reopen(was glcompute.Info, log *slog.Logger) func() (worker.Device,
 	}
 }
 
-// MesaCache gives Mesa a directory of our own for its shader cache, unless the environment names
+// mesaCache gives Mesa a directory of our own for its shader cache, unless the environment names
 // one, because without a cache every start compiles all shaders again. Where the disk has no room for
 // the cache's table, Mesa keeps none.
-func MesaCache(log *slog.Logger) {
+func mesaCache(log *slog.Logger) {
 	const named, off = "MESA_SHADER_CACHE_DIR", "MESA_SHADER_CACHE_DISABLE"
 	if os.Getenv(off) != "" {
 		return

@@ -18,7 +18,7 @@ func TestWhereMesasTableHasNoPlaceThereIsNoCache(t *testing.T) {
 	}
 	t.Setenv("XDG_CACHE_HOME", inTheWay)
 	var log strings.Builder
-	MesaCache(slog.New(slog.NewTextHandler(&log, nil)))
+	mesaCache(slog.New(slog.NewTextHandler(&log, nil)))
 	if os.Getenv("MESA_SHADER_CACHE_DISABLE") != "true" || !strings.Contains(log.String(), "not used") {
 		t.Errorf("the cache is not disabled: %q", log.String())
 	}

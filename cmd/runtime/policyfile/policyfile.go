@@ -27,15 +27,15 @@ func Named(name string) (policy.Config, error) {
 	case "reference":
 		return policy.Reference(), nil
 	}
-	cfg, err := Read(name)
+	cfg, err := read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cfg, fmt.Errorf("%q is neither standard, reference nor a file", name)
 	}
 	return cfg, err
 }
 
-// Read returns the configuration in a file.
-func Read(path string) (policy.Config, error) {
+// read returns the configuration in a file.
+func read(path string) (policy.Config, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return policy.Config{}, err

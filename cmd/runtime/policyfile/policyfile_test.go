@@ -47,7 +47,7 @@ func TestFileIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{path, t.TempDir(), path + ".none"} {
-		if _, err := Read(bad); err == nil || !strings.Contains(err.Error(), bad) {
+		if _, err := read(bad); err == nil || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

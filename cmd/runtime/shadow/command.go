@@ -54,7 +54,7 @@ func (c *reportCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 		worker = client.Any
 	}
 	var mu sync.Mutex
-	heard := NewRecorder()
+	heard := newRecorder()
 	err := c.With(ctx, "ringmaster shadow", log, func(ctx context.Context, engines *natsio.Conn) error {
 		return c.beside().With(ctx, "ringmaster shadow", log, func(ctx context.Context, advice *natsio.Conn) error {
 			ctx, cancel := context.WithTimeout(ctx, c.For)

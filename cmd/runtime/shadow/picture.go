@@ -20,7 +20,7 @@ const (
 
 // Picture draws, as SVG, what each queue's launches ran as, above what was advised for them; the queues that differ most
 // come first. A geometry has one colour in a queue's two bands.
-func (r *Recorder) Picture() string {
+func (r *recorder) Picture() string {
 	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.queues)), func(name string) bool { return len(r.queues[name].launches) == 0 })
 	differ := make(map[string]int)
 	var from, to time.Time

@@ -57,16 +57,16 @@ type queue struct {
 	until      time.Time // how long advice stands; zero: there is none
 }
 
-// Recorder keeps what was heard of the queues. It is not for several goroutines.
-type Recorder struct {
+// recorder keeps what was heard of the queues. It is not for several goroutines.
+type recorder struct {
 	queues map[string]*queue // by WORKER.QUEUE
 	Left   uint64            // launches and advice that were not kept, because there was too much
 }
 
-// NewRecorder returns a recorder that has heard nothing.
-func NewRecorder() *Recorder { return &Recorder{queues: make(map[string]*queue)} }
+// newRecorder returns a recorder that has heard nothing.
+func newRecorder() *recorder { return &recorder{queues: make(map[string]*queue)} }
 
-func (r *Recorder) queue(worker, name string) *queue {
+func (r *recorder) queue(worker, name string) *queue {
 	key := worker + "." + name
 	q := r.queues[key]
 	if q == nil && len(r.queues) < maxQueues {
@@ -80,7 +80,7 @@ func (r *Recorder) queue(worker, name string) *queue {
 }
 
 // Advise takes a recommendation of a moment. One without a plan ends the advice before it.
-func (r *Recorder) Advise(at time.Time, worker, name string, rec *telemetry.Recommendation) {
+func (r *recorder) Advise(at time.Time, worker, name string, rec *telemetry.Recommendation) {
 	q := r.queue(worker, name)
 	if q == nil {
 		return
@@ -93,7 +93,7 @@ func (r *Recorder) Advise(at time.Time, worker, name string, rec *telemetry.Reco
 }
 
 // Launched takes a launch that was reported at a moment.
-func (r *Recorder) Launched(at time.Time, worker, name string, l *telemetry.Launch) {
+func (r *recorder) Launched(at time.Time, worker, name string, l *telemetry.Launch) {
 	q := r.queue(worker, name)
 	switch {
 	case q == nil:

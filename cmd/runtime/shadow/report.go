@@ -42,7 +42,7 @@ type Episode struct {
 }
 
 // Report compares what was heard so far.
-func (r *Recorder) Report() *Report {
+func (r *recorder) Report() *Report {
 	out := &Report{Left: r.Left}
 	for _, name := range slices.Sorted(maps.Keys(r.queues)) {
 		q := r.queues[name]

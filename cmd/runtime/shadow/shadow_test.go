@@ -27,8 +27,8 @@ func ran(g telemetry.Geometry, slots, ns uint64) *telemetry.Launch {
 
 // heard is a recorder of a queue that ran wide for a while, by the advice, and then narrow against it. A launch takes
 // 50 µs and 10 ns a slot if it is wide, twice that if it is narrow, and up to a fifth more, alike for twenty launches.
-func heard(seed uint64, byAdvice, against int) (r *Recorder, truth float64) {
-	r, random := NewRecorder(), rand.New(rand.NewPCG(seed, 7))
+func heard(seed uint64, byAdvice, against int) (r *recorder, truth float64) {
+	r, random := newRecorder(), rand.New(rand.NewPCG(seed, 7))
 	noise := 0.0
 	for i := range byAdvice + against {
 		at := start.Add(time.Duration(i) * 10 * time.Millisecond)
@@ -111,7 +111,7 @@ func TestWhatIsNotIdentifiedIsRefused(t *testing.T) {
 
 // A launch of more slots than the advice allows is several launches by it, each with its own start.
 func TestLaunchesThatTheAdviceSplitsDiffer(t *testing.T) {
-	r := NewRecorder()
+	r := newRecorder()
 	for i := range 200 {
 		at := start.Add(time.Duration(i) * time.Millisecond)
 		r.Advise(at, "w", "q", advice(wide, 1000))
@@ -131,7 +131,7 @@ func TestLaunchesThatTheAdviceSplitsDiffer(t *testing.T) {
 }
 
 func TestAdviceEndsAndLaunchesWithoutMeasureAreCounted(t *testing.T) {
-	r := NewRecorder()
+	r := newRecorder()
 	r.Launched(start, "w", "q", ran(wide, 10, 1000)) // before any advice
 	r.Advise(start, "w", "q", advice(wide, 0))
 	r.Launched(start.Add(2*time.Second), "w", "q", ran(wide, 10, 1000))
@@ -145,13 +145,13 @@ func TestAdviceEndsAndLaunchesWithoutMeasureAreCounted(t *testing.T) {
 	if q := r.Report().Queues[0]; q.Launches != 4 || q.Unadvised != 3 || q.Unmeasured != 4 || q.Different != 0 || q.Cost != nil || q.Refused != "" {
 		t.Errorf("%+v", q)
 	}
-	if got := NewRecorder().Report().String(); !strings.Contains(got, "no launch was reported") {
+	if got := newRecorder().Report().String(); !strings.Contains(got, "no launch was reported") {
 		t.Error(got)
 	}
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
-	r := NewRecorder()
+	r := newRecorder()
 	for i := range maxLaunches + 5 {
 		r.Launched(start.Add(time.Duration(i)), "w", "q", ran(wide, 10, 1000))
 	}
@@ -172,7 +172,7 @@ func TestThePictureShowsWhatRanBesideTheAdvice(t *testing.T) {
 			t.Errorf("%d times %s, want %d in\n%s", got, what, want, picture)
 		}
 	}
-	many := NewRecorder()
+	many := newRecorder()
 	for i := range 60_000 {
 		queue := "q" + strconv.Itoa(i%30)
 		many.Launched(start.Add(time.Duration(i)*time.Millisecond), "w", queue, ran([]telemetry.Geometry{wide, narrow}[i/30%2], 1000, 1000))
@@ -180,7 +180,7 @@ func TestThePictureShowsWhatRanBesideTheAdvice(t *testing.T) {
 	if picture := many.Picture(); len(picture) > 20*2*pictureWide*2*220 || !strings.Contains(picture, "10 queues with fewer differences not drawn") {
 		t.Errorf("%d bytes", len(picture))
 	}
-	if picture := NewRecorder().Picture(); !strings.HasSuffix(picture, "</svg>\n") {
+	if picture := newRecorder().Picture(); !strings.HasSuffix(picture, "</svg>\n") {
 		t.Errorf("of nothing: %s", picture)
 	}
 }

@@ -53,7 +53,7 @@ func Open(opt Options) *Cache {
 	opt.Max = max(opt.Max, 1)
 	c := &Cache{
 		opt:     opt,
-		path:    filepath.Join(opt.Dir, FileName(opt.Device)),
+		path:    filepath.Join(opt.Dir, fileName(opt.Device)),
 		loaded:  make(chan struct{}),
 		change:  make(chan struct{}, 1),
 		stop:    make(chan struct{}),
@@ -64,9 +64,9 @@ func Open(opt Options) *Cache {
 	return c
 }
 
-// FileName is the name of a device's file: what is readable of its identity,
+// fileName is the name of a device's file: what is readable of its identity,
 // and a hash of all of it.
-func FileName(device string) string {
+func fileName(device string) string {
 	readable := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':

@@ -134,7 +134,7 @@ func TestTwoProcessesKeepWhatBothStored(t *testing.T) {
 // write puts a file where the cache will look for it.
 func write(t *testing.T, dir, text string) string {
 	t.Helper()
-	path := filepath.Join(dir, FileName(device))
+	path := filepath.Join(dir, fileName(device))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestAnImpossibleEntryIsRefusedAndWhatWasKnownStays(t *testing.T) {
 }
 
 func TestFileNamesAreReadableAndDistinct(t *testing.T) {
-	a, b := FileName(device), FileName(device+" ")
+	a, b := fileName(device), fileName(device+" ")
 	if a == b || strings.ContainsAny(a, "/\\ \"\n") || !strings.HasPrefix(a, "mesa-x-org-llvmpipe") {
 		t.Errorf("%q, %q", a, b)
 	}

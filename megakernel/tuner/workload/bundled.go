@@ -12,7 +12,7 @@ func light(name, about string, slots int) Workload {
 	at := Operand{0, window, 1}
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{
 		{"store", 1, []Operand{{0, 1 << 20, 0}, at}},
-		{"add", 1, []Operand{Word(1), at}},
+		{"add", 1, []Operand{word(1), at}},
 		{"load", 1, []Operand{at}},
 		{"nop", 1, nil},
 	}}
@@ -22,7 +22,7 @@ func light(name, about string, slots int) Workload {
 func scattered(name, about string, slots int) Workload {
 	at := Operand{0, window, 0}
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{
-		{"add", 1, []Operand{Word(1), at}},
+		{"add", 1, []Operand{word(1), at}},
 		{"load", 3, []Operand{at}},
 	}}
 }
@@ -30,8 +30,8 @@ func scattered(name, about string, slots int) Workload {
 // contended has slots that all add to a few words.
 func contended(name, about string, slots int, words uint32) Workload {
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{
-		{"add", 3, []Operand{Word(1), {0, words, 0}}},
-		{"compare_swap", 1, []Operand{{0, words, 0}, Word(7), Word(8)}},
+		{"add", 3, []Operand{word(1), {0, words, 0}}},
+		{"compare_swap", 1, []Operand{{0, words, 0}, word(7), word(8)}},
 	}}
 }
 
@@ -46,7 +46,7 @@ func skewed(name, about string, slots, oneIn int, words uint32, sorted bool) Wor
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Sorted: sorted, Parts: []Part{
 		copies(1, words/4, words),
 		{"load", (oneIn - 1) / 2, []Operand{at}},
-		{"add", oneIn - 1 - (oneIn-1)/2, []Operand{Word(1), at}},
+		{"add", oneIn - 1 - (oneIn-1)/2, []Operand{word(1), at}},
 	}}
 }
 

@@ -38,8 +38,8 @@ type Part struct {
 // range stands for From alone.
 type Operand struct{ From, To, Step uint32 }
 
-// Word is an operand that is the same for all slots.
-func Word(v uint32) Operand { return Operand{From: v} }
+// word is an operand that is the same for all slots.
+func word(v uint32) Operand { return Operand{From: v} }
 
 // Check reports why a description is impossible.
 func (w *Workload) Check() error {

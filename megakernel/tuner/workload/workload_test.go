@@ -46,7 +46,7 @@ func TestTheBundledWorkloadsSpanLengthsAndWeights(t *testing.T) {
 
 func TestSlotsAreThoseTheSharesSayAndTheSameEveryTime(t *testing.T) {
 	w := Workload{Name: "w", Slots: 1000, Window: 64, Parts: []Part{
-		{"a", 1, []Operand{{10, 20, 3}}}, {"b", 2, []Operand{Word(7), {0, 4, 0}}}, {"c", 0, nil}, {"d", 3, nil},
+		{"a", 1, []Operand{{10, 20, 3}}}, {"b", 2, []Operand{word(7), {0, 4, 0}}}, {"c", 0, nil}, {"d", 3, nil},
 	}}
 	opcodes, args := slots(&w)
 	again, sameArgs := slots(&w)

@@ -80,11 +80,11 @@ func (t *Teller) Tell(kind Kind, e Event) {
 	if err != nil {
 		panic("bug: " + err.Error()) // of texts and numbers only
 	}
-	_ = t.conn.PublishRequest(Subject(t.conn.Subjects(), kind, e.Worker), "", text) // nobody is told while the connection is away
+	_ = t.conn.PublishRequest(subject(t.conn.Subjects(), kind, e.Worker), "", text) // nobody is told while the connection is away
 }
 
-// Subject is where events of a kind are told: about a worker, or a pool's work, on `<prefix>.advisory.<kind>.<worker>`.
-func Subject(s telemetry.Subjects, kind Kind, worker string) string {
+// subject is where events of a kind are told: about a worker, or a pool's work, on `<prefix>.advisory.<kind>.<worker>`.
+func subject(s telemetry.Subjects, kind Kind, worker string) string {
 	return s.Root() + ".advisory." + string(kind) + "." + worker
 }
 

@@ -78,7 +78,7 @@ func Join(conn *natsio.Conn, cfg Config) (*Membership, error) {
 		peers: peers{own: own, known: make(map[uint64]*peer), ticked: time.Now()},
 	}
 	m.period = m.peers.period()
-	m.roster.Store(NewRoster([]Claim{own}))
+	m.roster.Store(newRoster([]Claim{own}))
 	status := conn.NATS().StatusChanged()
 	if err := m.begin(); err != nil {
 		conn.NATS().RemoveStatusListener(status)
@@ -321,7 +321,7 @@ func (m *Membership) update(change func(*peers)) {
 	change(&m.peers)
 	events, lost := m.peers.events, m.peers.lost()
 	if m.peers.stale {
-		m.roster.Store(NewRoster(m.peers.claims(m.conn.NATS().IsConnected())))
+		m.roster.Store(newRoster(m.peers.claims(m.conn.NATS().IsConnected())))
 	}
 	m.peers.events, m.peers.stale = nil, false
 	m.mu.Unlock()

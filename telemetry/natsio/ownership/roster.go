@@ -11,8 +11,8 @@ type Roster struct {
 	named  map[string][]Claim // for a worker by its name
 }
 
-// NewRoster makes a roster of claims in any order.
-func NewRoster(claims []Claim) *Roster {
+// newRoster makes a roster of claims in any order.
+func newRoster(claims []Claim) *Roster {
 	r := &Roster{named: make(map[string][]Claim)}
 	for _, c := range claims {
 		if c.Worker == AnyWorker {

@@ -93,7 +93,7 @@ func (p *player) owner(workers []string) {
 		claims = p.peers.claims(p.connected)
 	}
 	for range 2 { // in either order
-		roster, line := NewRoster(claims), ""
+		roster, line := newRoster(claims), ""
 		for _, w := range workers {
 			if c := roster.Owner(w); c == nil {
 				line += w + ": nobody "
@@ -152,7 +152,7 @@ func TestOwnersOfAProcessThatEndsAreSpread(t *testing.T) {
 	for i := range 5 {
 		claims = append(claims, Claim{Incarnation: 1<<40 + uint64(i)*7919, Worker: AnyWorker, Deciding: true})
 	}
-	all, rest := NewRoster(claims), NewRoster(claims[1:])
+	all, rest := newRoster(claims), newRoster(claims[1:])
 	heirs := make(map[uint64]int)
 	for i := range workers {
 		w := fmt.Sprintf("gpu%d", i)
@@ -186,9 +186,9 @@ func TestOwnersAreTheSameForAll(t *testing.T) {
 		for _, b := range kinds {
 			for _, c := range kinds {
 				a.Incarnation, b.Incarnation, c.Incarnation = 1, 2, 3
-				want := NewRoster([]Claim{a, b, c}).Owner("w")
+				want := newRoster([]Claim{a, b, c}).Owner("w")
 				for _, order := range [][]Claim{{a, c, b}, {b, a, c}, {b, c, a}, {c, a, b}, {c, b, a}} {
-					if got := NewRoster(order).Owner("w"); *got != *want {
+					if got := newRoster(order).Owner("w"); *got != *want {
 						t.Fatalf("of %+v: %d decides, in another order %d", order, got.Incarnation, want.Incarnation)
 					}
 				}
