@@ -87,7 +87,6 @@ var table = []row{
 	{"$JS.API.STREAM.MSG.GET.STORE_WORK", operator, nobody, "where a batch is"},
 	{"$JS.API.CONSUMER.INFO.STORE_WORK.*", operator, nobody, "whether a batch was handed out"},
 	{"$JS.API.CONSUMER.CREATE.STORE_WORK.*.PREFIX.work.WORKER.*", worker, nobody, "a consumer for each queue"},
-	{"$JS.API.CONSUMER.DELETE.STORE_WORK.WORKER", worker | operator, nobody, "an earlier version's, of all queues"},
 	{"$JS.API.CONSUMER.MSG.NEXT.STORE_WORK.*", worker, nobody, "batches"},
 	{"$JS.ACK.STORE_WORK.>", worker, nobody, "acknowledgements of batches"},
 

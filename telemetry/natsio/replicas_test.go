@@ -149,7 +149,7 @@ func TestASubmitterChangesNoStream(t *testing.T) {
 	_, err := c.nc.ChanSubscribe("$JS.API.STREAM.UPDATE.>", changed)
 	must(t, err)
 	old := c.workStream()
-	old.RePublish = &jetstream.RePublish{Source: "ringmaster.v1.work.*.*", Destination: "ringmaster.v1.queued.{{wildcard(1)}}.{{wildcard(2)}}"}
+	old.MaxMsgsPerSubject, old.DiscardNewPerSubject = 0, false
 	_, err = c.js.CreateStream(testContext(t), old)
 	must(t, err)
 	must(t, c.EnsureWorkStream(testContext(t)))

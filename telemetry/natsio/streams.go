@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -215,17 +216,6 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 	if err != nil {
 		return err
 	}
-	if have.RePublish != nil && want.RePublish == nil {
-		// As an earlier version made it: the stream looked up the last batch of a queue for each new one.
-		next := *have
-		next.RePublish = nil
-		c.update(ctx, have, &next, "copies of what it stores, which have no reader", "none")
-	}
-	if have.Subjects[0] != want.Subjects[0] {
-		next := *have
-		next.Subjects = want.Subjects
-		c.update(ctx, have, &next, have.Subjects[0], want.Subjects[0])
-	}
 	c.bound(ctx, have, &want)
 	c.replicate(ctx, have, want.Replicas)
 	return nil
@@ -297,8 +287,7 @@ func (c *Conn) ownStream(ctx context.Context, want *jetstream.StreamConfig) (*je
 		return nil, fmt.Errorf("look up stream %s: %w", want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	former := strings.Replace(want.Subjects[0], ".>", ".*.*", 1) // before there were pools
-	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] && have.Subjects[0] != former {
+	if have.Retention != want.Retention || !slices.Equal(have.Subjects, want.Subjects) {
 		return nil, fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
 			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
 	}

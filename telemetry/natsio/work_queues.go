@@ -102,9 +102,6 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 	}
 	setup, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	if err := w.removeFormer(setup); err != nil {
-		return false, err
-	}
 	stream, err := w.conn.js.Stream(setup, w.conn.WorkStream())
 	if err != nil {
 		return false, fmt.Errorf("look up stream %s: %w", w.conn.WorkStream(), err)
@@ -128,17 +125,6 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 			return true, ctx.Err()
 		}
 	}
-}
-
-// removeFormer removes a worker's consumer of all queues, as earlier versions had it: it leaves no room for those of one.
-func (w *WorkConsumer) removeFormer(ctx context.Context) error {
-	if w.cfg.Share != nil {
-		return nil // pools are younger
-	}
-	if err := w.conn.js.DeleteConsumer(ctx, w.conn.WorkStream(), w.worker); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return fmt.Errorf("remove consumer %s: %w", w.worker, err)
-	}
-	return nil
 }
 
 // look starts a flow for each queue that has batches in the stream.

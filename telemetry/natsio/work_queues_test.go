@@ -45,30 +45,6 @@ func TestAQueueThatCannotRunIsNotInFrontOfAnother(t *testing.T) {
 	s.wantStored(t, 0)
 }
 
-// Earlier versions had one consumer for all queues, and the stream publish what it stored.
-func TestAnEarlierStreamIsBroughtUpToDate(t *testing.T) {
-	url := newServer(t).URL()
-	c := dial(t, fastConfig(url))
-	old := c.workStream()
-	old.RePublish = &jetstream.RePublish{Source: "ringmaster.v1.work.*.*", Destination: "ringmaster.v1.queued.{{wildcard(1)}}.{{wildcard(2)}}", HeadersOnly: true}
-	if _, err := c.js.CreateStream(testContext(t), old); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.js.CreateConsumer(testContext(t), old.Name, jetstream.ConsumerConfig{
-		Durable: "gpu0", FilterSubject: "ringmaster.v1.work.gpu0.>", AckPolicy: jetstream.AckExplicitPolicy,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	s := openShop(t, url, nil)
-	info, err := c.js.Stream(testContext(t), old.Name)
-	if err != nil || info.CachedInfo().Config.RePublish != nil {
-		t.Fatalf("the stream was not brought up to date: %v", err)
-	}
-	s.submit(t, "b1")
-	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
-	s.wantStored(t, 0)
-}
-
 // A bound removes what is beyond it, so a stream with more gets it later, and what nobody
 // consumes does not stay for ever.
 func TestAnEarlierStreamIsBoundedWithoutLoss(t *testing.T) {
