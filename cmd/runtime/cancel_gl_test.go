@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/explain"
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -150,11 +149,7 @@ func TestExplainSaysWhereABatchIs(t *testing.T) {
 			t.Errorf("%v: %+v", wrong, got)
 		}
 	}
-	conn, err := (&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Dial(t.Context(), "test", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	kept := make(chan error, 1)
 	poison.NewKeeper(conn).SetAside(&natsio.GivenUp{Worker: "w1", Queue: "q", Batch: "b5", Slots: 3, Deliveries: 20, Sequence: 9, Data: []byte("x")}, func(err error) { kept <- err })
 	if err := <-kept; err != nil {

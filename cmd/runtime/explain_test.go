@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/decided"
 )
 
@@ -56,11 +56,7 @@ func TestExplainSaysWhyAQueueHasItsPlan(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
 	}
-	conn, err := (&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Dial(t.Context(), "test", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	request := func(subject string) *nats.Msg {
 		t.Helper()
 		m, err := conn.NATS().Request(subject, nil, clientPatience)

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 // painter is a worker that would write on its clients' terminals.
@@ -25,12 +24,7 @@ func (painter) Answer(_ context.Context, _ string, r *telemetry.GraphRequest) er
 
 func TestWhatAWorkerSaysOfGraphsIsNothingThatATerminalObeys(t *testing.T) {
 	s := serve(t, "--decide-only")
-	flags := option.NATS{URL: s.url, Prefix: "ringmaster.v1"}
-	conn, err := flags.Dial(t.Context(), "test", newLogger(io.Discard, "error", "text"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, s.url)
 	if _, err := conn.ServeGraphs("w2", painter{}); err != nil {
 		t.Fatal(err)
 	}

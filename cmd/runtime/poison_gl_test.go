@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -23,12 +23,7 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	t.Parallel() // it waits for deliveries most of its time
 	requireGL(t)
 	url := serverOf(t)
-	flags := option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}
-	conn, err := flags.Dial(t.Context(), "test client", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	if err := conn.EnsureWorkStream(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +36,12 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		dies(t, flags)
+		dies(t, url)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2", "--share-device"}, terminal.Stdio{In: strings.NewReader(""), Out: &texttest.Log{}, Err: &texttest.Log{}})
+		ended <- execute(ctx, []string{"run", "--nats", url, "--worker", "w1", "--max-deliveries", "2", "--share-device"}, terminal.Stdio{In: strings.NewReader(""), Out: &texttest.Log{}, Err: &texttest.Log{}})
 	}()
 	patient, stop := context.WithTimeout(t.Context(), clientPatience)
 	defer stop()
@@ -74,12 +69,9 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 }
 
 // dies takes the work of worker w1 once and ends without an outcome.
-func dies(t *testing.T, flags option.NATS) {
+func dies(t *testing.T, url string) {
 	t.Helper()
-	conn, err := flags.Dial(t.Context(), "test worker", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := bustest.Dial(t, url)
 	defer conn.Close()
 	cfg := natsio.DefaultWorkConfig()
 	cfg.AckWait = time.Second

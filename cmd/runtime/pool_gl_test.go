@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -24,12 +24,7 @@ func TestAPoolRunsEveryBatchThoughAWorkerIsKilled(t *testing.T) {
 	url := serverOf(t)
 	first := startNode(t, url, "--worker", "p1", "--pool", "gpus", "--share-device")
 	second := startNode(t, url, "--worker", "p2", "--pool", "gpus", "--share-device")
-	flags := option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}
-	conn, err := flags.Dial(t.Context(), "test", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	pool := telemetry.Pool("gpus")
 	outcomes, err := client.FollowOutcomes(t.Context(), conn, pool, "q", func(string) bool { return true })
 	if err != nil {

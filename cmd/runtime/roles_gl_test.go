@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry/decisionlog"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/decided"
 )
 
@@ -29,12 +29,7 @@ func TestExecuteOnlyLaunchesWhatOthersDecide(t *testing.T) {
 			t.Fatalf("submit: exit code %d, %s", got.code, got.err)
 		}
 	}
-	flags := option.NATS{URL: url, Prefix: "ringmaster.v1"}
-	conn, err := flags.Dial(t.Context(), "test", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	// by returns who made the queue's decisions, and checks that numbers go on.
 	by := func() (nodes []decisionlog.ID) {
 		t.Helper()

@@ -13,11 +13,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/worker"
-	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/advisory"
+	"ringmaster/telemetry/natsio/bustest"
 )
 
 // asker asks what a program that knows only NATS can ask.
@@ -28,11 +27,7 @@ type asker struct {
 
 func askerOn(t *testing.T, url string) asker {
 	t.Helper()
-	conn, err := (&option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}).Dial(t.Context(), "test", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := bustest.Dial(t, url)
 	return asker{conn, t}
 }
 

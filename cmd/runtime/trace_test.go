@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/trace"
 )
 
@@ -37,13 +37,8 @@ func TestATraceGoesThroughADecision(t *testing.T) {
 	defer collector.Close()
 	url := serverOf(t)
 	n := startNode(t, url, "--decide-only", "--otlp-endpoint", collector.URL)
-	flags := option.NATS{URL: url, Prefix: "ringmaster.v1"}
-	conn, err := flags.Dial(t.Context(), "test", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	advice, err := conn.NATS().SubscribeSync(telemetry.Subjects{Prefix: flags.Prefix}.Recommend("w7", "q"))
+	conn := bustest.Dial(t, url)
+	advice, err := conn.NATS().SubscribeSync(telemetry.Subjects{Prefix: telemetry.DefaultPrefix}.Recommend("w7", "q"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,20 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/cmd/runtime/option"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/poison"
 )
 
 func TestWorkListsShowsRunsAndPurges(t *testing.T) {
 	url := serverOf(t)
-	flags := option.NATS{URL: url, Prefix: telemetry.DefaultPrefix}
-	conn, err := flags.Dial(t.Context(), "test client", quietLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := bustest.Dial(t, url)
 	if err := conn.EnsureWorkStream(t.Context()); err != nil {
 		t.Fatal(err)
 	}
