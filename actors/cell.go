@@ -89,24 +89,23 @@ type cell struct {
 
 // view is what a decision sees of a cell.
 type view struct {
-	queue        telemetry.Queue
-	graph        telemetry.Graph
-	walk         *Walk
-	requeues     uint64 // since the last published decision
-	requeueTotal uint64
-	backlog      uint32
-	hasBacklog   bool
-	records      SequenceRange
-	since        time.Time // when the first of them came; zero: none came
-	replies      []string  // who waits for this decision
-	measured     policy.Measured
-	compiled     bool // see cell
-	lease        policy.Lease
-	ran          bool // a launch was reported
-	runs         decisionlog.Runs
-	others       uint32     // other queues of the worker that have work, or had some lately
-	target       uint32     // ms, see family.target
-	memory       cellMemory // where decisions are stored
+	queue      telemetry.Queue
+	graph      telemetry.Graph
+	walk       *Walk
+	requeues   uint64 // since the last published decision
+	backlog    uint32
+	hasBacklog bool
+	records    SequenceRange
+	since      time.Time // when the first of them came; zero: none came
+	replies    []string  // who waits for this decision
+	measured   policy.Measured
+	compiled   bool // see cell
+	lease      policy.Lease
+	ran        bool // a launch was reported
+	runs       decisionlog.Runs
+	others     uint32     // other queues of the worker that have work, or had some lately
+	target     uint32     // ms, see family.target
+	memory     cellMemory // where decisions are stored
 }
 
 // outcome is a launch report of a remote worker as the queue actor needs it.
@@ -136,8 +135,8 @@ func (c *cell) take() *view {
 	c.requeuesTaken = c.requeues
 	v := &view{
 		queue: c.queue, graph: c.graph, walk: c.walk,
-		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
-		backlog: c.backlog, hasBacklog: c.hasBacklog,
+		requeues: c.requeues - c.requeuesDecided,
+		backlog:  c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen, since: c.since, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
 		ran: c.ran(), runs: c.runs,
 	}

@@ -56,7 +56,6 @@ type replayer struct {
 
 // queueReplay is the result of replaying one queue.
 type queueReplay struct {
-	name        string
 	incarnation decisionlog.ID
 	entries     uint64
 	undecided   uint64
@@ -131,7 +130,7 @@ func (r *replayer) settle(q *queueReplay, e, again *decisionlog.Entry, place str
 func (r *replayer) queue(h *decisionlog.Header, name string) *queueReplay {
 	q := r.queues[name]
 	if q == nil {
-		q = &queueReplay{name: name}
+		q = &queueReplay{}
 		r.queues[name] = q
 	}
 	if q.incarnation != h.Incarnation {

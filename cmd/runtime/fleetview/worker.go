@@ -16,8 +16,6 @@ type worker struct {
 	heard     time.Time // announced, or launched something
 	announced time.Time
 	device    string
-	units     uint32
-	budget    uint64
 	launches  rate
 	failures  rate
 	slots     rate
@@ -46,7 +44,7 @@ func (v *View) Worker(now time.Time, name string, a *telemetry.Worker) {
 	if w == nil {
 		return
 	}
-	w.announced, w.units, w.budget = now, a.Units, a.MemoryBudgetBytes
+	w.announced = now
 	w.device = text.Plain(strings.TrimSpace(a.Renderer))
 }
 

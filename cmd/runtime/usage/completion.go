@@ -37,7 +37,6 @@ func Complete(w io.Writer, app *kong.Application, shell string) error {
 // place is where a command line can stand: at a command, or before one.
 type place struct {
 	path     string // "" at the beginning
-	help     string
 	commands []*kong.Node
 	flags    []word
 }
@@ -62,7 +61,7 @@ const (
 func placesOf(app *kong.Application) (all []place) {
 	var walk func(node *kong.Node, path string)
 	walk = func(node *kong.Node, path string) {
-		at := place{path: path, help: node.Help}
+		at := place{path: path}
 		for _, child := range node.Children {
 			if child.Type == kong.CommandNode && !child.Hidden {
 				at.commands = append(at.commands, child)

@@ -42,7 +42,6 @@ type Tuner struct {
 	size    slope
 	watch   watch
 	changes int
-	clock   uint64
 	fast    int
 }
 
@@ -154,7 +153,6 @@ func (t *Tuner) Take(r Report) error {
 	if err := t.plausible(config, l); err != nil {
 		return err
 	}
-	t.clock++
 	counts := float64(min(r.CountsNs, r.Ns))
 	switch {
 	case config == t.current:
