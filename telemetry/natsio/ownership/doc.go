@@ -7,7 +7,7 @@
 //
 // A claim is text from the bus. One for all workers counts only while its process answers
 // requests on <prefix>.node.<incarnation>: the server says at once when nobody listens
-// there any more, and a process that is silent for three requests is presumed hung until it
+// there any more, and a process that is silent for 150 ms of requests is presumed hung until it
 // answers again. So whoever can claim, and cannot listen, decides nothing. A claim for a
 // worker by its name counts for three seconds; whoever may publish on <prefix>.decider can
 // silence that worker's decisions, so permit it to processes that decide only.

@@ -8,10 +8,12 @@ const (
 	// askEvery is how often a process for all workers asks its peers whether they live. The others
 	// ask with every claim.
 	askEvery = 25 * time.Millisecond
-	// patience is how long one request may take, and hungAfter so many without an answer, one after
-	// the other, make their peer presumed hung.
-	patience  = 50 * time.Millisecond
-	hungAfter = 3
+	// hungAfter is how long a peer may leave requests unanswered before it is presumed hung; by name it is three claims.
+	// The next request does not wait for that: the one on its way when a process dies is never answered, and only to one
+	// after it the server says that nobody listens.
+	hungAfter = 150 * time.Millisecond
+	// stall is how much later than due a process looks at its peers that was stopped itself.
+	stall = 50 * time.Millisecond
 	// maxPeers bounds the claims that are known, and maxAsked those among them that are asked.
 	// A process asks those that claim all workers, or its own: a few.
 	maxPeers, maxAsked = 4096, 64
@@ -20,12 +22,11 @@ const (
 // peer is another process, as far as it is known.
 type peer struct {
 	Claim
-	heard  time.Time // when it said its claim last
-	watch  bool      // it is asked whether it lives, and counts only while it answers
-	lives  bool      // it has answered, and missed fewer than hungAfter since
-	hung   bool      // it has missed hungAfter since it answered
-	asked  time.Time // of the request that waits for its answer, zero for none
-	missed int       // requests without an answer, one after the other
+	heard time.Time // when it said its claim last
+	watch bool      // it is asked whether it lives, and counts only while it answers
+	lives bool      // it has answered, and is not hung
+	hung  bool      // it has left requests unanswered for hungAfter since it answered
+	asked time.Time // of the first request since it answered, zero for none
 }
 
 // counts reports whether the peer's claim is one of the roster.
@@ -120,7 +121,7 @@ func (p *peers) answered(incarnation uint64) {
 	default:
 		p.tell(peerJoined, k)
 	}
-	k.lives, k.hung, k.missed, k.asked = true, false, 0, time.Time{}
+	k.lives, k.hung, k.asked = true, false, time.Time{}
 }
 
 // lost are those events that tell of a process which decided and is gone without handing over, and of which this process is
@@ -167,7 +168,7 @@ func (p *peers) forget(k *peer, why string) {
 // tick returns those that have to be asked now, and forgets those that have been silent. A process
 // that was itself stopped for a while has not heard the others, so all their times begin again.
 func (p *peers) tick(now time.Time) (ask []uint64) {
-	stopped := now.Sub(p.ticked) > p.period()+patience
+	stopped := now.Sub(p.ticked) > p.period()+stall
 	p.ticked = now
 	for _, k := range p.known {
 		if stopped {
@@ -177,24 +178,19 @@ func (p *peers) tick(now time.Time) (ask []uint64) {
 			p.forget(k, peerSilent)
 			continue
 		}
-		if !k.watch || !k.asked.IsZero() && now.Sub(k.asked) < patience {
+		if !k.watch {
 			continue
 		}
-		if !k.asked.IsZero() {
-			p.miss(k)
+		switch {
+		case k.asked.IsZero():
+			k.asked = now
+		case k.lives && now.Sub(k.asked) >= max(hungAfter, 3*p.period()):
+			k.lives, k.hung = false, true
+			p.tell(peerHung, k)
 		}
-		k.asked = now
 		ask = append(ask, k.Incarnation)
 	}
 	return ask
-}
-
-// miss takes note of a request that was not answered in time.
-func (p *peers) miss(k *peer) {
-	if k.missed++; k.missed == hungAfter && k.lives {
-		k.lives, k.hung = false, true
-		p.tell(peerHung, k)
-	}
 }
 
 // period is how often tick is called.
@@ -212,7 +208,7 @@ func (p *peers) parted(now time.Time) {
 		if k.lives {
 			p.tell(peerUnknown, k)
 		}
-		k.heard, k.lives, k.hung, k.missed, k.asked = now, false, false, 0, time.Time{}
+		k.heard, k.lives, k.hung, k.asked = now, false, false, time.Time{}
 	}
 }
 
