@@ -89,6 +89,12 @@ func newIssuer(t *testing.T) *issuer {
 // creds is a credentials file of a user with the rights of a kind, which expires.
 func (i *issuer) creds(kind access.Kind, life time.Duration) string {
 	i.t.Helper()
+	return i.credsOf(kind, access.Scope{Worker: "w1", Queue: "q"}, life)
+}
+
+// credsOf is creds for names of the caller's.
+func (i *issuer) credsOf(kind access.Kind, scope access.Scope, life time.Duration) string {
+	i.t.Helper()
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		i.t.Fatal(err)
@@ -97,7 +103,7 @@ func (i *issuer) creds(kind access.Kind, life time.Duration) string {
 	seed, _ := pair.Seed()
 	claims := jwt.NewUserClaims(public)
 	claims.Expires = time.Now().Add(life).Unix()
-	for _, r := range access.Of(kind, access.Scope{Worker: "w1", Queue: "q"}) {
+	for _, r := range access.Of(kind, scope) {
 		if r.Publish {
 			claims.Pub.Allow.Add(r.Subject)
 		}
@@ -125,7 +131,8 @@ func TestCredentialsAreHeldToTheirRightsUntilTheyExpire(t *testing.T) {
 	i := newIssuer(t)
 	withoutStreams, _, _ := strings.Cut(i.conf, "jetstream {")
 	short := startConf(t, new(violations), withoutStreams)
-	if got := ringmaster(t, t.Context(), "", "watch", "--count", "1", "--nats", short.ClientURL(), "--creds", i.creds(access.Worker, time.Hour)); got.code != exitRefused || !strings.Contains(got.err, "max_control_line: 16KB") {
+	long := i.credsOf(access.Worker, access.Scope{Worker: strings.Repeat("w", 64), Queue: "q"}, time.Hour)
+	if got := ringmaster(t, t.Context(), "", "watch", "--count", "1", "--nats", short.ClientURL(), "--creds", long); got.code != exitRefused || !strings.Contains(got.err, "max_control_line: 16KB") {
 		t.Errorf("a long JWT: %+v", got)
 	}
 	s := startConf(t, new(violations), i.conf+"max_control_line: 16KB\n")
