@@ -87,7 +87,7 @@ type Measured struct {
 	Any Cost       // what to expect of the next: that of the way of the last wave, or of leases if there was none
 	By  [ways]Cost // of each way with enough launches to compare it with another
 
-	WaveSlots uint32 // the greater of the median slots of the ways of waves
+	WaveSlots uint32 // the median slots of the waves' launches, of the way whose launches had fewer; 0: not known
 
 	WaveHostNs uint64 // for how long the host has to do with a wave beyond what a round of a lease takes it; 0: not known
 
@@ -110,8 +110,8 @@ func (h *History) Measured() (m Measured) {
 		}
 		if b.costs.Enough() {
 			m.By[way] = b.estimate
-			if Way(way) != WayLeased {
-				m.WaveSlots = max(m.WaveSlots, b.costs.slots())
+			if slots := b.costs.slots(); Way(way) != WayLeased && (m.WaveSlots == 0 || slots < m.WaveSlots) {
+				m.WaveSlots = slots
 			}
 		}
 	}

@@ -35,6 +35,27 @@ func TestHistoryKeepsTheWaysApart(t *testing.T) {
 	check("leases alone", take(WayLeased, forgetAfter, 7), 7, 0, 0, 7)
 }
 
+func TestKernelsAreComparedAtNoMoreSlotsThanBothRan(t *testing.T) {
+	var h History
+	take := func(way Way, slots uint64) {
+		t.Helper()
+		for range enoughRows {
+			if err := h.Take(way, slots, 1_000_000); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	take(WayCompiled, 1_000)
+	take(WayLeased, 10)
+	if got := h.Measured().WaveSlots; got != 1_000 {
+		t.Errorf("one kernel was measured: %d slots", got)
+	}
+	take(WayInterpreted, 100_000)
+	if got := h.Measured().WaveSlots; got != 1_000 {
+		t.Errorf("the other kernel had longer launches: %d slots", got)
+	}
+}
+
 func TestARefusalOfTheLeaseIsForgotten(t *testing.T) {
 	var h History
 	if h.Measured().LeaseRefused {

@@ -12,15 +12,16 @@ import (
 func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle bool, state *PlanState, rec *Recommendation) Mode {
 	why, was := rec.addReason(), state.Mode
 	if cfg.ByCost && req.Interpreted.known() && req.Compiled.known() {
-		// A compiled kernel is taken when it is cheaper at all: it is built, and what it gains
-		// grows with the launch.
-		// They are compared at no more slots than were measured: beyond those a cost is only an
-		// upper bound, see Costs.Estimate, and the higher one that of the shorter launches.
+		// A compiled kernel is taken when it is cheaper at all, or as good as: it is built, and what
+		// it gains grows with the launch. Where one long slot of a short launch is all that either
+		// waits for they take the same, and the next burst needs the compiled one.
+		// They are compared at no more slots than both were measured with: beyond those a cost is
+		// only an upper bound, see Costs.Estimate, and the higher one that of the shorter launches.
 		if req.WaveSlots != 0 {
 			slots = min(slots, req.WaveSlots)
 		}
 		interpreted := req.Interpreted.Ns(slots)
-		of := contest{RuleModeCost, req.Compiled.Ns(slots), interpreted, interpreted, &state.ModeAsked}
+		of := contest{RuleModeCost, req.Compiled.Ns(slots), interpreted, addSaturating(interpreted, interpreted/tieOf), &state.ModeAsked}
 		state.Mode = ModeInterpreter
 		if cfg.first(of, was == ModeJIT, idle, state, why) {
 			state.Mode = ModeJIT
@@ -34,6 +35,10 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 	return state.Mode
 }
 
+// tieOf is the part of a launch's time within which two kernels count as equal. Estimates of 16
+// launches that are each a fifth off are 5 % off.
+const tieOf = 16
+
 // contest is the choice between two ways of running launches, by what a launch takes each way, in
 // nanoseconds.
 type contest struct {
@@ -43,15 +48,18 @@ type contest struct {
 	asked         *uint8 // decisions in a row that asked for the other way
 }
 
+// prefersFirst is the choice of a queue that was run neither way.
+func (of *contest) prefersFirst() bool { return of.first < max(of.second, of.taken) }
+
 // first says whether launches run the first way, where they have run so until now or not. A
-// queue without a plan takes the way that takes less; then a way is left when the other one asks
-// for it in enough decisions in a row, the first only when the second is clearly cheaper. The
-// reason tells what the first takes, and when it is left or taken.
+// queue without a plan takes the way that takes less, or the first where that is as good. Then a
+// way is left when the other one asks for it in enough decisions in a row, the first only when the
+// second is clearly cheaper. The reason tells what the first takes, and when it is left or taken.
 func (c *Config) first(of contest, was, idle bool, state *PlanState, why *Reason) bool {
 	is := was
 	switch {
 	case state.WorkgroupSizeX == 0:
-		is = of.first < of.second
+		is = of.prefersFirst()
 	case idle:
 	case was:
 		is = !c.persists(of.second <= c.clearlyBelow(of.first), of.asked)
@@ -91,7 +99,7 @@ func (c *Config) clearlyBelow(ns uint64) uint64 {
 // explainCost says when the first way is left, which is when the second is clearly below it, or
 // when it is taken.
 func (c *Config) explainCost(of *contest, first bool, why *Reason) {
-	why.Held = first != (of.first < of.second)
+	why.Held = first != of.prefersFirst()
 	if !first {
 		why.leavesBelow(of.rule, of.first, of.taken)
 		return

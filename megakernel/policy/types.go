@@ -127,7 +127,7 @@ type Request struct {
 	Cost                  Cost     `json:"cost,omitzero"`        // of the queue's launches, as measured
 	Interpreted           Cost     `json:"interpreted,omitzero"` // of those of late that an interpreter ran, if they are enough
 	Compiled              Cost     `json:"compiled,omitzero"`    // of those of late that a compiled kernel ran, if they are enough
-	WaveSlots             uint32   `json:"wave_slots,omitzero"`  // half of those launches had as many or fewer, of one of the two; 0: not known
+	WaveSlots             uint32   `json:"wave_slots,omitzero"`  // half of those launches had as many or fewer, of each of the two; 0: not known
 	Lease                 Lease    `json:"lease,omitzero"`
 	Leased                Cost     `json:"leased,omitzero"`         // of those of late that ran on the resident kernel, if they are enough
 	WaveHostNs            uint64   `json:"wave_host_ns,omitzero"`   // for how long the host has to do with a wave beyond what a round of a lease takes it; 0: not known
