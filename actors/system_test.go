@@ -283,7 +283,7 @@ func TestUnitsOfAnAnnouncementShapeThePlan(t *testing.T) {
 	for has, want := range map[telemetry.Presence]telemetry.Geometry{
 		0:     {WorkgroupSizeX: 256, Groups: 16, ClaimChunk: 256},
 		units: {WorkgroupSizeX: 256, Groups: 16, ClaimChunk: 256},
-		both:  {WorkgroupSizeX: 128, Groups: 132, ClaimChunk: 32},
+		both:  {WorkgroupSizeX: 128, Groups: 2112, ClaimChunk: 32},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSystem(t, newCountingPublisher())

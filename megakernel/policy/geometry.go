@@ -98,7 +98,7 @@ func shape(cfg *Config, req *Request, length, turn, ceiling uint32, rec *Recomme
 	length = max(length, 1)
 	var g Geometry
 	if cfg.described(l) {
-		g = sizeByUnits(s, l, length, most, width, depth)
+		g = sizeByUnits(s, l, launched(req, length), most, width, depth)
 	} else {
 		g = sizeByLimits(s, l, length, most, width, depth)
 	}
