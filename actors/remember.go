@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -289,10 +288,8 @@ func (f *family) read(m *telemetry.Stored) (*inheritance, error) {
 		return nil, err
 	}
 	left := &inheritance{decided: decided}
-	if len(decided.Memory) > 0 {
-		if err := json.Unmarshal(decided.Memory, &left.memory); err != nil {
-			return nil, fmt.Errorf("what the next decision builds on is damaged: %w", err)
-		}
+	if err := decided.Recall(&left.memory); err != nil {
+		return nil, fmt.Errorf("what the next decision builds on is damaged: %w", err)
 	}
 	e := &decided.Entry
 	switch most := f.system.cfg.Policy.Sizing.MaxInFlight; {

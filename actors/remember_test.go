@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,4 +214,55 @@ func FuzzMessageOfTheStore(f *testing.F) {
 		var c cell
 		c.recall(&left.memory.Cell, &left.said, now)
 	})
+}
+
+// What is stored is written by one JSON package and read by another.
+func TestEveryFieldOfAMemoryComesBack(t *testing.T) {
+	var m, got memory
+	fill(reflect.ValueOf(&m).Elem())
+	if err := m.Cell.History.Take(policy.WayLeased, 100, 5000); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&decisionlog.Decided{Memory: text}).Recall(&got); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := json.Marshal(&got); err != nil || !reflect.DeepEqual(got.Cell.Outcomes, m.Cell.Outcomes) || string(again) != string(text) {
+		t.Errorf("%s came back as\n%s, %v", text, again, err)
+	}
+}
+
+// fill gives every field that JSON has a value that is not zero.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("ä<")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(-1)
+	case reflect.Float64:
+		v.SetFloat(.5)
+	default:
+		v.SetUint(1)
+	}
 }

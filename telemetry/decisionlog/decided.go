@@ -1,13 +1,12 @@
 package decisionlog
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/zeebo/blake3"
 
 	"ringmaster/megakernel/policy"
@@ -69,12 +68,8 @@ func DecodeDecided(b []byte) (*Decided, error) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrLarge, len(b), telemetry.MaxDecided)
 	}
 	var d Decided
-	tokens := json.NewDecoder(bytes.NewReader(b))
-	if err := tokens.Decode(&d); err != nil {
+	if err := jsonv2.Unmarshal(b, &d, asWritten); err != nil {
 		return nil, fmt.Errorf("a decision's message is damaged: %w", err)
-	}
-	if _, err := tokens.Token(); err != io.EOF {
-		return nil, errors.New("a decision's message is damaged: there is more behind it")
 	}
 	switch {
 	case d.Format > DecidedFormat:
@@ -85,6 +80,14 @@ func DecodeDecided(b []byte) (*Decided, error) {
 		return nil, errors.New("a decision's message names its configuration with too much text")
 	}
 	return &d, d.Entry.check()
+}
+
+// Recall decodes what the next decision builds on. Keys that are not known are skipped.
+func (d *Decided) Recall(memory any) error {
+	if len(d.Memory) == 0 {
+		return nil
+	}
+	return jsonv2.Unmarshal(d.Memory, memory, asWritten)
 }
 
 const maxConfigName = 64

@@ -147,18 +147,20 @@ func (l *line) parse() (entry []byte, err error) {
 	return of.Entry, nil
 }
 
-// decode reads an entry, and names a key in it that this version does not know. A missing place
-// at the end of an array is zero, as a missing key is. Version 2 of encoding/json takes two fifths
-// of the time of version 1; Go 1.27 has it in its library.
+// asWritten has version 2 of encoding/json read what version 1 writes: a missing place at the end of an array is zero, as
+// a missing key is, and a duration is a number of nanoseconds.
+var asWritten = jsonv2.JoinOptions(jsonv1.UnmarshalArrayFromAnyLength(true), jsonv1.FormatDurationAsNano(true))
+
+// decode reads an entry, and names a key in it that this version does not know. Version 2 of
+// encoding/json takes two fifths of the time of version 1; Go 1.27 has it in its library.
 func decode[T any](entry []byte, into *T) (unknown string, err error) {
-	short := jsonv1.UnmarshalArrayFromAnyLength(true)
-	err = jsonv2.Unmarshal(entry, into, short, jsonv2.RejectUnknownMembers(true))
+	err = jsonv2.Unmarshal(entry, into, asWritten, jsonv2.RejectUnknownMembers(true))
 	var at *jsonv2.SemanticError
 	if !errors.Is(err, jsonv2.ErrUnknownName) || !errors.As(err, &at) {
 		return "", err
 	}
 	*into = *new(T)
-	return at.JSONPointer.LastToken(), jsonv2.Unmarshal(entry, into, short)
+	return at.JSONPointer.LastToken(), jsonv2.Unmarshal(entry, into, asWritten)
 }
 
 // sumOf is the CRC-32C of a line's texts back to back, as eight hexadecimal digits.
