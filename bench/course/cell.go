@@ -64,19 +64,23 @@ func (c *Cell) p99() float64 {
 type player struct {
 	*rig
 	load   *Load
-	queues []queueLoad               // of the load's streams
+	queues []*queueLoad              // what the publisher knows of them
+	of     []*queueLoad              // the queue of each stream
 	work   []map[int][]telemetry.Run // of each stream, by the size of the batch
 }
 
 func newPlayer(r *rig, l *Load, batches []Batch, seed uint64) *player {
-	p := &player{rig: r, load: l, queues: make([]queueLoad, len(l.Streams)), work: make([]map[int][]telemetry.Run, len(l.Streams))}
+	p := &player{rig: r, load: l, work: make([]map[int][]telemetry.Run, len(l.Streams))}
 	most := make([]int, len(l.Streams))
 	for _, b := range batches {
 		most[b.Stream] = max(most[b.Stream], b.Slots)
 	}
 	all := make([][]telemetry.Run, len(l.Streams)) // of the largest batch
 	for i, s := range l.Streams {
-		p.queues[i].name = s.Queue
+		if len(p.queues) == 0 || !r.oneQueue {
+			p.queues = append(p.queues, &queueLoad{name: s.Queue})
+		}
+		p.of = append(p.of, p.queues[len(p.queues)-1])
 		all[i] = s.Kind.runs(max(most[i], firstSlots), r.spin, seed+uint64(i))
 		p.work[i] = map[int][]telemetry.Run{firstSlots: firstOf(all[i], firstSlots)}
 	}
@@ -90,14 +94,14 @@ func newPlayer(r *rig, l *Load, batches []Batch, seed uint64) *player {
 
 // send submits a batch that was scheduled for a moment.
 func (p *player) send(ctx context.Context, number, stream, slots int, at time.Time) error {
-	p.watch.expect(number, &p.queues[stream], slots, at)
+	p.watch.expect(number, p.of[stream], slots, at)
 	return p.submit(ctx, p.submitters[stream], number, p.work[stream][slots])
 }
 
-// begin has one batch of each queue done, so that streams, windows and kernels are there.
+// begin has one batch of each stream done, so that queues, windows and kernels are there.
 func (p *player) begin(ctx context.Context) error {
-	for i := range p.queues {
-		if err := p.newSubmitter(ctx, p.queues[i].name); err != nil {
+	for i := range p.of {
+		if err := p.newSubmitter(ctx, p.of[i].name); err != nil {
 			return err
 		}
 		if err := p.send(ctx, p.watch.number(1), i, firstSlots, time.Now()); err != nil {
@@ -151,12 +155,12 @@ func (p *player) play(ctx context.Context, batches []Batch, span time.Duration) 
 	first := p.watch.number(len(batches))
 	start := time.Now().Add(lead)
 	p.watch.count(start, start.Add(span))
-	failed := make(chan error, len(p.queues))
-	for stream := range p.queues {
+	failed := make(chan error, len(p.of))
+	for stream := range p.of {
 		go func() { failed <- p.stream(ctx, stream, batches, first, start) }()
 	}
 	var err error
-	for range p.queues {
+	for range p.of {
 		err = errors.Join(err, <-failed)
 	}
 	if err != nil {
@@ -268,8 +272,8 @@ const (
 )
 
 func (p *player) executed() (n uint64) {
-	for i := range p.queues {
-		n += p.queues[i].executed.Load()
+	for _, q := range p.queues {
+		n += q.executed.Load()
 	}
 	return n
 }

@@ -64,6 +64,11 @@ func Contestants() []Contestant {
 			setup: rule(decider.Batching(batchingMost, batchingDelay))},
 		{Name: "aimd", About: fmt.Sprintf("the same, slots by additive increase and multiplicative decrease about %v", aimdTarget), Online: true,
 			setup: rule(decider.AIMD(aimdTarget, aimdAdd))},
+		{Name: "fifo", About: "fill, and all work is in one queue, in the order in which it comes", Online: true, setup: func(r *runner, l *Load) setup {
+			s := rule(decider.Fill())(r, l)
+			s.oneQueue = true
+			return s
+		}},
 		{Name: "fixed", About: "the geometry that was best for all loads, in hindsight", hindsight: true, setup: func(r *runner, l *Load) setup {
 			return rule(decider.Fixed(r.fixed()))(r, l)
 		}},

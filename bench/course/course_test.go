@@ -27,14 +27,14 @@ func opener(t *testing.T) func() (worker.Device, error) {
 }
 
 // TestEveryBatchOfACourseIsAccountedFor runs the whole loop: a mix of two queues, under the policy with and
-// without its tuner, under a rule that holds launches back, and at what a sweep found.
+// without its tuner, under a rule that holds launches back, with all work in one queue, and at what a sweep found.
 func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
 	opened := opener(t)
 	loads, err := Find([]string{"urgent"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	deciders, err := FindContestants([]string{"warm", "off", "batching", "clairvoyant"})
+	deciders, err := FindContestants([]string{"warm", "off", "batching", "fifo", "clairvoyant"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +76,9 @@ func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
 			if !(k.P50 > 0) || k.P99 < k.P50 {
 				t.Errorf("%s: %+v", d.Name, k)
 			}
+		}
+		if queues := len(c.Shares); (d.Name == "fifo") != (queues == 1) {
+			t.Errorf("%s: launches of %d queues: %v", d.Name, queues, c.Shares)
 		}
 		if counted != len(batches) || len(c.Classes) != 2 {
 			t.Errorf("%s: %d of %d batches counted, %+v", d.Name, counted, len(batches), c)

@@ -37,7 +37,8 @@ const (
 )
 
 // Goals is a list with a figure for every goal, the most telling ones first. Every load is played near the
-// capacity, three also beyond it, four also by the clairvoyant. Shares between tenants want cells of twice the span.
+// capacity, three also beyond it, four also by the clairvoyant, mixes also without a choice between queues.
+// Shares between tenants want cells of twice the span.
 func Goals(span time.Duration) (parts []Part) {
 	others := []string{"reference", "fill", "batching", "aimd"}
 	all := append([]string{"warm", "cold", "off"}, others...)
@@ -45,8 +46,10 @@ func Goals(span time.Duration) (parts []Part) {
 		parts = append(parts, Grid(must(Find(loads)), []float64{rate}, must(FindContestants(deciders)), span)...)
 	}
 	add(span, nearCapacity, append(slices.Clone(all), "clairvoyant"), "steady-heavy")
-	add(span, nearCapacity, all, "alone", "urgent")
-	add(2*span, nearCapacity, all, "tenants", "flood")
+	mixes := append(slices.Clone(all), "fifo")
+	add(span, nearCapacity, all, "alone")
+	add(span, nearCapacity, mixes, "urgent")
+	add(2*span, nearCapacity, mixes, "tenants", "flood")
 	add(span, nearCapacity, append(slices.Clone(all), "clairvoyant"), "steady-skewed", "steady-light", "trace")
 	add(span, beyondCapacity, append([]string{"warm"}, others...), "steady-heavy", "steady-skewed", "steady-light")
 	add(span, nearCapacity, all, "bursty-heavy", "bursty-skewed", "ramp-heavy", "ramp-skewed", "step-heavy", "step-skewed")

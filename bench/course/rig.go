@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ type setup struct {
 	rival     rival  // takes the policy's place; nil: nobody
 	waves     bool   // no launch goes to a resident kernel
 	untold    bool   // nobody reports the queues' lengths
+	oneQueue  bool   // all work goes into one queue, in the order in which it comes
 	mixes     int    // of a turn of a heavy slot's loop
 	telemetry time.Duration
 }
@@ -54,6 +56,7 @@ type rig struct {
 	watch      *watch
 	log        *slog.Logger
 	every      time.Duration // between two reports of the queues' lengths; 0: nobody reports
+	oneQueue   bool          // see setup
 }
 
 // submitter is who has work for one queue: what others submit does not stand in front of it in the process.
@@ -69,7 +72,7 @@ const batchesUnderWay = 256
 
 // startRig starts a server, a worker and its clients. programs is where built kernels are kept.
 func startRig(ctx context.Context, open func() (worker.Device, error), programs string, s setup, log *slog.Logger) (_ *rig, err error) {
-	r := &rig{watch: newWatch(s.rival), log: log}
+	r := &rig{watch: newWatch(s.rival), log: log, oneQueue: s.oneQueue}
 	if !s.untold {
 		r.every = s.telemetry
 	}
@@ -95,14 +98,18 @@ func startRig(ctx context.Context, open func() (worker.Device, error), programs 
 	return r, r.listen(ctx)
 }
 
-// newSubmitter connects a submitter, which hears what becomes of its queue's batches.
+// newSubmitter connects a submitter. The first of a queue hears what becomes of the queue's batches.
 func (r *rig) newSubmitter(ctx context.Context, queue string) (err error) {
 	s := &submitter{queue: queue}
 	if s.conn, err = natsio.Connect(r.bus("course submitter of "+queue, r.log)); err != nil {
 		return err
 	}
+	heard := slices.ContainsFunc(r.submitters, func(other *submitter) bool { return other.queue == queue })
 	r.submitters = append(r.submitters, s)
 	s.stream = client.NewWorkPublisher(s.conn, batchesUnderWay)
+	if heard {
+		return s.conn.Flush(ctx)
+	}
 	if _, err := s.conn.SubscribeDone(workerName, queue, r.watch.onDone); err != nil {
 		return err
 	}
@@ -192,19 +199,19 @@ func (r *rig) close() error {
 }
 
 // report publishes the lengths of the queues until ctx ends, as the demo does.
-func (r *rig) report(ctx context.Context, queues []queueLoad) {
+func (r *rig) report(ctx context.Context, queues []*queueLoad) {
 	if r.every == 0 {
 		return
 	}
 	ticks := time.NewTicker(r.every)
 	defer ticks.Stop()
 	for {
-		for i := range queues {
+		for _, q := range queues {
 			record := telemetry.Queue{
 				Has:      telemetry.HasQueueLen | telemetry.HasExecutedCount,
-				QueueLen: uint32(max(queues[i].outstanding.Load(), 0)), ExecutedCount: queues[i].executed.Load(),
+				QueueLen: uint32(max(q.outstanding.Load(), 0)), ExecutedCount: q.executed.Load(),
 			}
-			_ = r.publisher.ReportQueue(workerName, queues[i].name, &record) // fails only once it is closed
+			_ = r.publisher.ReportQueue(workerName, q.name, &record) // fails only once it is closed
 		}
 		select {
 		case <-ctx.Done():
