@@ -314,7 +314,7 @@ func (p *Outlet) store(letters []letter) error {
 	if !p.streamReady {
 		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
 		defer cancel()
-		err := p.conn.ensureStream(ctx, p.conn.doneStream())
+		err := p.conn.OpenStream(ctx, p.conn.doneStream(), nil)
 		switch {
 		case err == nil:
 			p.streamReady = true

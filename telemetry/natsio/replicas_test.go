@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
@@ -63,7 +62,7 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 	servers, urls := natstest.Cluster(t)
 	c := dial(t, fastConfig(urls))
 	ctx := testContext(t)
-	old := c.workStream() // as an earlier version made it
+	old := c.workStream() // of before there was a cluster
 	again(t, c, func(ctx context.Context) error {
 		_, err := c.js.CreateStream(ctx, old)
 		return err
@@ -140,23 +139,4 @@ func TestReplicasOfAServerAlone(t *testing.T) {
 	if _, err := Connect(cfg); err == nil || !strings.Contains(err.Error(), "replicas 6") {
 		t.Errorf("six: %v", err)
 	}
-}
-
-// Who submits does not undo what the worker's operator has chosen.
-func TestASubmitterChangesNoStream(t *testing.T) {
-	c := dial(t, fastConfig(newServer(t).URL()))
-	changed := make(chan *nats.Msg, 10)
-	_, err := c.nc.ChanSubscribe("$JS.API.STREAM.UPDATE.>", changed)
-	must(t, err)
-	old := c.workStream()
-	old.MaxMsgsPerSubject, old.DiscardNewPerSubject = 0, false
-	_, err = c.js.CreateStream(testContext(t), old)
-	must(t, err)
-	must(t, c.EnsureWorkStream(testContext(t)))
-	flush(t, c)
-	if len(changed) != 0 {
-		t.Error("it was changed")
-	}
-	must(t, c.ensureWorkStream(testContext(t)))
-	receive(t, changed)
 }

@@ -3,7 +3,9 @@ package natsio
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -40,6 +42,36 @@ func TestWorkStreamConfiguration(t *testing.T) {
 		got.MaxMsgSize != maxWorkBytes || got.MaxMsgsPerSubject != MaxQueueBatches || !got.DiscardNewPerSubject || got.MaxAge != maxWorkAge || got.Discard != jetstream.DiscardNew || !got.DenyDelete ||
 		got.AllowDirect || got.AllowRollup || got.AllowMsgTTL || got.AllowAtomicPublish || got.AllowMsgCounter || got.AllowMsgSchedules {
 		t.Errorf("stream %+v", got)
+	}
+}
+
+// The bounds of a stream are its operator's, once it is there: who submits and who serves leave them.
+func TestBoundsOfAStreamAreItsOperators(t *testing.T) {
+	log, lines := newLog()
+	cfg := fastConfig(newServer(t).URL())
+	cfg.Logger = log
+	c := dial(t, cfg)
+	changed := make(chan *nats.Msg, 10)
+	_, err := c.nc.ChanSubscribe("$JS.API.STREAM.UPDATE.>", changed)
+	must(t, err)
+	work, done := c.workStream(), c.doneStream()
+	work.MaxMsgsPerSubject, work.MaxAge = 7, time.Hour
+	done.MaxAge = time.Hour
+	for _, stream := range []jetstream.StreamConfig{work, done} {
+		_, err = c.js.CreateStream(testContext(t), stream)
+		must(t, err)
+	}
+	must(t, c.EnsureWorkStream(testContext(t)))
+	must(t, c.ensureWorkStream(testContext(t)))
+	storedIn(t, openOutlet(t, c, OutletConfig{KeepDone: KeepAlways}), c, "a", 1, c.DoneStream())
+	flush(t, c)
+	for range len(lines.lines) {
+		if line := <-lines.lines; strings.Contains(line, "a stream") {
+			t.Error("said:", line)
+		}
+	}
+	if len(changed) != 0 {
+		t.Errorf("asked for: %s", (<-changed).Data)
 	}
 }
 

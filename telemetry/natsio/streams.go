@@ -83,16 +83,16 @@ func (c *Conn) lookedUpWorkStream(ctx context.Context) error {
 	want := c.workStream()
 	_, err := c.makeStream(ctx, want)
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		_, err = c.ownStream(ctx, &want)
+		_, err = c.findStream(ctx, &want, nil)
 	}
 	return err
 }
 
-// ensureWorkStream creates the stream of batches, or brings it up to date.
+// ensureWorkStream creates the stream of batches, or gives one that exists its replicas.
 func (c *Conn) ensureWorkStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	return c.ensureStream(ctx, c.workStream())
+	return c.OpenStream(ctx, c.workStream(), nil)
 }
 
 // Pause waits before another attempt, the longer the more there were, and reports whether
@@ -205,93 +205,54 @@ func tooLittleSpace(err error) bool {
 	return false
 }
 
-// ensureStream creates a stream, or brings one that exists up to date. The error wraps
-// ErrStreamConflict if a stream of this name serves another purpose.
-func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) error {
-	want, err := c.makeStream(ctx, want)
-	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return err
-	}
-	have, err := c.ownStream(ctx, &want)
-	if err != nil {
-		return err
-	}
-	c.bound(ctx, have, &want)
-	c.replicate(ctx, have, want.Replicas)
-	return nil
-}
-
-// OpenStream creates a stream with as many replicas as are configured. One of that name that is there is
-// handed to fit, which may give it other bounds; where the server refuses those it is complained of, and the
-// stream serves as it is. The error is fit's, of a stream that serves another purpose, or may wrap ErrNoSpace.
+// OpenStream creates a stream with as many replicas as are configured. One of that name that is there
+// keeps the bounds that its operator gave it, unless fit, which may be nil, gives it others. Where the server
+// refuses those it is complained of, and the stream serves as it is. The error wraps ErrStreamConflict of a
+// stream that serves another purpose, is fit's, or may wrap ErrNoSpace.
 func (c *Conn) OpenStream(ctx context.Context, want jetstream.StreamConfig, fit func(stream *jetstream.StreamConfig) error) error {
 	want, err := c.makeStream(ctx, want)
 	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return err
 	}
+	have, err := c.findStream(ctx, &want, fit)
+	if err != nil {
+		return err
+	}
+	c.replicate(ctx, have, want.Replicas)
+	return nil
+}
+
+// findStream looks a stream up that is there, and has fit change it.
+func (c *Conn) findStream(ctx context.Context, want *jetstream.StreamConfig, fit func(stream *jetstream.StreamConfig) error) (*jetstream.StreamConfig, error) {
 	stream, err := c.js.Stream(ctx, want.Name)
 	if err != nil {
-		return fmt.Errorf("look up stream %s: %w", want.Name, err)
+		return nil, fmt.Errorf("look up stream %s: %w", want.Name, err)
+	}
+	if fit == nil {
+		fit = func(have *jetstream.StreamConfig) error { return samePurpose(have, want) }
 	}
 	have := stream.CachedInfo().Config
 	next := have
 	if err := fit(&next); err != nil {
-		return err
+		return nil, err
 	}
 	if has, wanted := boundWords(&have), boundWords(&next); has != wanted {
 		c.update(ctx, &have, &next, has, wanted)
 	}
-	c.replicate(ctx, &have, want.Replicas)
+	return &have, nil
+}
+
+// samePurpose refuses a stream over other subjects, or one that keeps messages by another rule.
+func samePurpose(have, want *jetstream.StreamConfig) error {
+	if have.Retention != want.Retention || !slices.Equal(have.Subjects, want.Subjects) {
+		return fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
+			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
+	}
 	return nil
 }
 
 func boundWords(c *jetstream.StreamConfig) string {
 	return fmt.Sprintf("at most %d bytes, %d messages of a subject, for %v", c.MaxBytes, c.MaxMsgsPerSubject, c.MaxAge)
-}
-
-// bound gives a stream of an earlier version its bounds for each queue. The server would remove
-// the oldest batches of a queue that has more, so that waits until each has half of it at most:
-// some may come meanwhile.
-func (c *Conn) bound(ctx context.Context, have, want *jetstream.StreamConfig) {
-	if have.MaxBytes > 0 { // it may be smaller than wanted
-		want.MaxMsgsPerSubject = min(want.MaxMsgsPerSubject, max(1, have.MaxBytes/maxWorkBytes/2))
-	}
-	if want.MaxMsgsPerSubject == 0 || have.MaxMsgsPerSubject == want.MaxMsgsPerSubject && have.MaxAge == want.MaxAge {
-		return
-	}
-	stream, err := c.js.Stream(ctx, have.Name)
-	if err != nil {
-		return // whoever uses the stream finds that out
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(want.Subjects[0]))
-	if err != nil {
-		return
-	}
-	wanted := fmt.Sprintf("at most %d batches of a queue, for %v", want.MaxMsgsPerSubject, want.MaxAge)
-	for subject, n := range info.State.Subjects {
-		if n > uint64(want.MaxMsgsPerSubject)/2 {
-			c.complaints.Warn("a stream is bounded when its queues have fewer batches", "", "",
-				"stream", have.Name, "subject", subject, "has", n, "wanted", wanted)
-			return
-		}
-	}
-	next := *have
-	next.MaxMsgsPerSubject, next.DiscardNewPerSubject, next.MaxAge = want.MaxMsgsPerSubject, true, want.MaxAge
-	c.update(ctx, have, &next, fmt.Sprintf("at most %d batches of a queue, for %v", have.MaxMsgsPerSubject, have.MaxAge), wanted)
-}
-
-// ownStream looks a stream up. The error wraps ErrStreamConflict if it serves another purpose.
-func (c *Conn) ownStream(ctx context.Context, want *jetstream.StreamConfig) (*jetstream.StreamConfig, error) {
-	stream, err := c.js.Stream(ctx, want.Name)
-	if err != nil {
-		return nil, fmt.Errorf("look up stream %s: %w", want.Name, err)
-	}
-	have := stream.CachedInfo().Config
-	if have.Retention != want.Retention || !slices.Equal(have.Subjects, want.Subjects) {
-		return nil, fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
-			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
-	}
-	return &have, nil
 }
 
 // replicate gives a stream as many replicas as were configured, or else at least so many as

@@ -45,43 +45,6 @@ func TestAQueueThatCannotRunIsNotInFrontOfAnother(t *testing.T) {
 	s.wantStored(t, 0)
 }
 
-// A bound removes what is beyond it, so a stream with more gets it later, and what nobody
-// consumes does not stay for ever.
-func TestAnEarlierStreamIsBoundedWithoutLoss(t *testing.T) {
-	c := dial(t, fastConfig(newServer(t).URL()))
-	ctx := testContext(t)
-	old := c.workStream()
-	old.MaxMsgsPerSubject, old.DiscardNewPerSubject, old.MaxAge = 0, false, 0
-	if _, err := c.js.CreateStream(ctx, old); err != nil {
-		t.Fatal(err)
-	}
-	for range MaxQueueBatches + 1 {
-		if _, err := c.js.PublishAsync("ringmaster.v1.work.gpu0.a", []byte("x")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	receive(t, readiness(c.js.PublishAsyncComplete()))
-	for _, bounded := range []bool{false, true} {
-		if err := c.ensureWorkStream(ctx); err != nil {
-			t.Fatal(err)
-		}
-		stream, err := c.js.Stream(ctx, c.WorkStream())
-		if err != nil {
-			t.Fatal(err)
-		}
-		info := stream.CachedInfo()
-		if has := info.Config.MaxMsgsPerSubject == MaxQueueBatches && info.Config.DiscardNewPerSubject && info.Config.MaxAge == maxWorkAge; has != bounded {
-			t.Errorf("bounded %v, want %v: %+v", has, bounded, info.Config)
-		}
-		if n := info.State.Msgs; !bounded && n != MaxQueueBatches+1 {
-			t.Errorf("%d batches are left", n)
-		}
-		if err := stream.Purge(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // What a crashed process had comes again after the server's wait for a sign of life and, if the
 // server was asked for nothing at that moment, the next request. Both together are within 12 s, also of
 // a consumer that an earlier version has left; and two signs of life may be lost.

@@ -98,14 +98,7 @@ func (k *Keeper) open(ctx context.Context) error {
 	if k.ready {
 		return nil
 	}
-	want := streamConfig(k.conn.Subjects())
-	err := k.conn.OpenStream(ctx, want, func(have *jetstream.StreamConfig) error {
-		if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
-			return fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
-				natsio.ErrStreamConflict, have.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
-		}
-		return nil
-	})
+	err := k.conn.OpenStream(ctx, streamConfig(k.conn.Subjects()), nil)
 	k.ready = err == nil
 	return err
 }
