@@ -47,6 +47,19 @@ func TestMarksStandWhereTheirLogarithmIs(t *testing.T) {
 	}
 }
 
+// A file of a drawing is XML, of which one character that it has no form for is the end.
+func TestADrawingIsXMLWhateverItsNames(t *testing.T) {
+	const hostile = "a\x00\x1b[31m\x7f\u009b\uffff\xff"
+	panels := Panels{Title: hostile, Unit: hostile, Panels: []Panel{{Title: hostile, Marks: []Mark{{hostile, 1, 2, 3, true}}}}}
+	bands := Bands{Title: hostile, Seconds: 10, Wide: 900, Bands: []Band{{Name: hostile, Spans: []Span{{From: 9, Label: hostile, Title: hostile, Link: hostile}}}}}
+	if x := circles(t, File(panels.Draw())); len(x) != 1 {
+		t.Errorf("%v", x)
+	}
+	if links := all(t, File(bands.Draw()), "a", "href"); len(links) != 1 || strings.ContainsAny(links[0], "\x1b\u009b") {
+		t.Errorf("%q", links)
+	}
+}
+
 func TestNothingIsDrawnOfNothing(t *testing.T) {
 	for _, panels := range [][]Panel{nil, {{}}, {{Title: "t", Marks: []Mark{{Name: "n"}}}}} {
 		drawing := Panels{Unit: "ms", Panels: panels}

@@ -49,7 +49,7 @@ func TestALineIsInterruptedWhereNothingIsKnown(t *testing.T) {
 }
 
 func TestNumbersHaveThreeDigitsAndAPrefix(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1: "1", 999: "999", 1250: "1.25 k", 2e6: "2 M", 3e15: "3e+03 T", .00083: "830 µ", 1e-12: "0.001 n", -1500: "-1.5 k"} {
+	for v, want := range map[float64]string{0: "0", 1: "1", 999: "999", 1250: "1.25 k", 2e6: "2 M", 3e15: "3e+03 T", .00083: "830 µ", 1e-12: "0.001 n", -1500: "-1.5 k", 999.6: "1 k", 999_999: "1 M", .0009999: "1 m"} {
 		if got := Number(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"html"
 	"math"
 	"strconv"
+	"strings"
+	"unicode"
 )
 
 // writer appends the text of a drawing. A page draws hundreds a second, so nothing here goes through a format.
@@ -26,7 +28,16 @@ func (w *writer) int(n int) *writer { w.text = strconv.AppendInt(w.text, int64(n
 func (w *writer) at(v float64) *writer { w.text = strconv.AppendFloat(w.text, v, 'f', 1, 64); return w }
 
 // name is text from elsewhere.
-func (w *writer) name(text string) *writer { return w.add(html.EscapeString(text)) }
+func (w *writer) name(text string) *writer { return w.add(html.EscapeString(strings.Map(inXML, text))) }
+
+// inXML is a character, or what stands for one that XML has no form for: a single one would make a file of a drawing
+// none.
+func inXML(r rune) rune {
+	if unicode.IsControl(r) || r == 0xFFFE || r == 0xFFFF {
+		return unicode.ReplacementChar
+	}
+	return r
+}
 
 // label writes text at a place; anchor is start, middle or end.
 func (w *writer) label(x, y float64, class, anchor, text string) {
@@ -48,7 +59,9 @@ func Number(v float64) string {
 	}
 	prefixes := [...]string{" n", " µ", " m", "", " k", " M", " G", " T"}
 	const one = 3 // the place of no prefix
-	k := int(math.Floor(math.Log10(math.Abs(v)) / 3))
+	_, digits, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+	exponent, _ := strconv.Atoi(digits) // of the value in three digits: 999.6 is 1 k
+	k := int(math.Floor(float64(exponent) / 3))
 	k = max(min(k, len(prefixes)-1-one), -one)
 	scaled := v / math.Pow(1000, float64(k))
 	return strconv.FormatFloat(scaled, 'g', 3, 64) + prefixes[k+one]
