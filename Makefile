@@ -15,7 +15,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-core soak-crashes soak-cycles packages packages-test package package-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-core soak-crashes soak-pool soak-cycles packages packages-test package package-test clean
 
 run: build
 	bin/ringmaster demo
@@ -70,6 +70,13 @@ check: packages-test
 bin/bench:
 	$(GO) build -tags noglfw,egl -ldflags '$(LDFLAGS)' -o $@ ./bench
 
+# What the soaks below run, for machines without Go: bin/fleet --ringmaster bin/ringmaster-headless --nats-server bin/nats-server
+.PHONY: bin/fleet bin/nats-server
+bin/fleet:
+	CGO_ENABLED=0 $(GO) build -o $@ ./bench/fleet
+bin/nats-server:
+	CGO_ENABLED=0 $(GO) build -o $@ github.com/nats-io/nats-server/v2
+
 # Floods the stream for ten minutes; fails if memory is not flat.
 soak-stream: packages bin/bench
 	bin/bench soak
@@ -93,6 +100,11 @@ soak-core:
 # Four minutes: a worker with a device is killed with batches in hand. docs/reliability.md has its table.
 soak-crashes:
 	$(GO) run ./bench/fleet --crashes 20
+
+# Five minutes: a worker for each of these devices, and a pool that they share.
+POOL_DEVICES ?= 0,1
+soak-pool:
+	$(GO) run ./bench/fleet --pool $(POOL_DEVICES)
 
 # Starts and ends a node that decides a thousand times; fails if anything stays behind. CI has a hundred.
 soak-cycles:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,12 +45,12 @@ func (h *heard) take() []time.Duration {
 
 // adapter measures ringmaster adapt fpm at rates of messages a second: the processor time of its process a message, and
 // how long it takes from an engine's send until the records, and with a decider the recommendations, are at a subscriber.
-func adapter(o options, asked string) error {
+func adapter(o options) error {
 	var rates []float64
-	for text := range strings.SplitSeq(asked, ",") {
+	for text := range strings.SplitSeq(o.adapter, ",") {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate > 0) {
-			return fmt.Errorf("--adapter %s: want messages a second, separated by commas", asked)
+			return fmt.Errorf("--adapter %s: want messages a second, separated by commas", o.adapter)
 		}
 		rates = append(rates, rate)
 	}
@@ -60,7 +59,9 @@ func adapter(o options, asked string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	f, err := startFleet(dir, o.servers, o.deciders, -1, false, "--max-queues", "100000")
+	deciding := o
+	deciding.core = -1 // which is the adapter's
+	f, err := startFleet(dir, deciding, "--max-queues", "100000")
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,11 @@ func adapter(o options, asked string) error {
 		return err
 	}
 	defer all.close()
-	args := append([]string{filepath.Join(dir, "ringmaster"), "adapt", "fpm", "--nats", f.urls[0]}, slices.Repeat([]string{"tcp://" + all.listener.Addr().String()}, o.workers)...)
+	ringmaster, err := o.decider(dir)
+	if err != nil {
+		return err
+	}
+	args := append([]string{ringmaster, "adapt", "fpm", "--nats", f.urls[0]}, slices.Repeat([]string{"tcp://" + all.listener.Addr().String()}, o.workers)...)
 	args = onCore(o.core, args)
 	if err := f.add(&f.workers, "adapter", args[0], args[1:]); err != nil {
 		return err

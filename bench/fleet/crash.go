@@ -27,18 +27,18 @@ const (
 // crashes kills a worker with a device again and again while it has batches in hand, starts it
 // again at once, and prints how long after the kill the first of these batches and the last one had
 // run.
-func crashes(runs int) error {
+func crashes(o options) error {
 	dir, err := os.MkdirTemp("", "crash-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	f, err := startFleet(dir, 1, 0, -1, false)
+	f, err := startFleet(dir, options{programs: o.programs, servers: 1})
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	path, err := buildWith(dir, "worker", "./cmd/runtime", []string{"CGO_ENABLED=1"}, "-tags", "noglfw,egl")
+	path, err := o.worker(dir)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func crashes(runs int) error {
 	}
 	defer conn.Close()
 	var first, last []time.Duration
-	for run := range runs {
+	for run := range o.crashes {
 		a, b, err := crash(conn, f.workers[0], run)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
@@ -67,8 +67,8 @@ func crashes(runs int) error {
 		waits []time.Duration
 	}{{"the first of them has run", first}, {"all of them have run", last}} {
 		slices.Sort(row.waits)
-		fmt.Printf("| %s | %d | %.1f / %.1f / %.1f s |\n", row.what, runs,
-			row.waits[0].Seconds(), row.waits[runs/2].Seconds(), row.waits[runs-1].Seconds())
+		fmt.Printf("| %s | %d | %.1f / %.1f / %.1f s |\n", row.what, o.crashes,
+			row.waits[0].Seconds(), row.waits[o.crashes/2].Seconds(), row.waits[o.crashes-1].Seconds())
 	}
 	return nil
 }

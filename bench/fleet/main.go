@@ -10,11 +10,14 @@
 //	go run ./bench/fleet --steady 10s --core 1 --workers 1000 --rate 100 --servers 1 --deciders 1
 //	go run ./bench/fleet --crashes 20
 //	go run ./bench/fleet --adapter 10000,30000,100000 --workers 1000 --servers 1 --deciders 0
+//	go run ./bench/fleet --pool 0,1
 //
 // The second line has faults of the network instead, the third a neighbour that floods the bus, the
 // fourth no fault at all, to see what one core carries, the fifth kills a worker with a device that
-// has batches in hand, and the last measures what ringmaster adapt fpm costs and how long a message
-// takes through it.
+// has batches in hand, the sixth measures what ringmaster adapt fpm costs and how long a message
+// takes through it, and the last has workers with a device each share the work of a pool.
+//
+// The programs are built from the source that it runs in, unless --ringmaster and --nats-server name some.
 package main
 
 import (
@@ -34,32 +37,50 @@ import (
 	"ringmaster/telemetry/natsio/decided"
 )
 
+// options are the flags.
+type options struct {
+	programs
+	workers           int
+	rate              float64
+	servers, deciders int
+	runs, flood       int
+	steady            time.Duration
+	batch, core       int
+	apart             bool
+	faults            string
+	crashes           int
+	adapter, pool     string
+}
+
 func main() {
-	workers := flag.Int("workers", 100, "simulated workers, of one queue each")
-	rate := flag.Float64("rate", 10, "records of a queue a second")
-	servers := flag.Int("servers", 3, "nats-server processes")
-	deciders := flag.Int("deciders", 3, "processes that decide")
-	runs := flag.Int("runs", 5, "times of each fault")
-	flooding := flag.Int("flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
-	steady := flag.Duration("steady", 0, "instead of faults: how long the load is looked at without one")
-	batch := flag.Int("batch", 1, "records of a queue in each payload")
-	core := flag.Int("core", -1, "a core that the deciders, or the adapter, keep to, one thread each; negative: any")
-	apart := flag.Bool("namespaces", false, "a network namespace for each server, and faults of the network instead of those of processes (root only)")
-	only := flag.String("faults", "", "names of the faults, separated by commas; all if empty")
-	crashed := flag.Int("crashes", 0, "instead of all that: times that a worker with a device is killed with batches in hand")
-	adapts := flag.String("adapter", "", "instead of all that: messages a second, separated by commas, that engines of so many workers send to ringmaster adapt fpm")
+	var o options
+	flag.StringVar(&o.ringmaster, "ringmaster", "", "a ringmaster to run, with OpenGL for --crashes and --pool; built if empty")
+	flag.StringVar(&o.server, "nats-server", "", "a nats-server to run; built if empty")
+	flag.IntVar(&o.workers, "workers", 100, "simulated workers, of one queue each")
+	flag.Float64Var(&o.rate, "rate", 10, "records of a queue a second")
+	flag.IntVar(&o.servers, "servers", 3, "nats-server processes")
+	flag.IntVar(&o.deciders, "deciders", 3, "processes that decide")
+	flag.IntVar(&o.runs, "runs", 5, "times of each fault, or turns of a comparison")
+	flag.IntVar(&o.flood, "flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
+	flag.DurationVar(&o.steady, "steady", 0, "instead of faults: how long the load is looked at without one")
+	flag.IntVar(&o.batch, "batch", 1, "records of a queue in each payload")
+	flag.IntVar(&o.core, "core", -1, "a core that the deciders, or the adapter, keep to, one thread each; negative: any")
+	flag.BoolVar(&o.apart, "namespaces", false, "a network namespace for each server, and faults of the network instead of those of processes (root only)")
+	flag.StringVar(&o.faults, "faults", "", "names of the faults, separated by commas; all if empty")
+	flag.IntVar(&o.crashes, "crashes", 0, "instead of all that: times that a worker with a device is killed with batches in hand")
+	flag.StringVar(&o.adapter, "adapter", "", "instead of all that: messages a second, separated by commas, that engines of so many workers send to ringmaster adapt fpm")
+	flag.StringVar(&o.pool, "pool", "", "instead of all that: devices, separated by commas, as ringmaster run --device has them, whose workers share the work of a pool; workers share a device that is named twice")
 	flag.Parse()
-	o := options{*workers, *rate, *servers, *deciders, *runs, *flooding, *steady, *batch, *core, *apart, *only}
-	var err error
+	mode := run
 	switch {
-	case *crashed > 0:
-		err = crashes(*crashed)
-	case *adapts != "":
-		err = adapter(o, *adapts)
-	default:
-		err = run(o)
+	case o.crashes > 0:
+		mode = crashes
+	case o.adapter != "":
+		mode = adapter
+	case o.pool != "":
+		mode = pools
 	}
-	if err != nil {
+	if err := mode(o); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
@@ -135,18 +156,6 @@ func (f *fleet) loses(run int, rule string, during time.Duration) {
 	}
 }
 
-// options are the flags.
-type options struct {
-	workers           int
-	rate              float64
-	servers, deciders int
-	runs, flood       int
-	steady            time.Duration
-	batch, core       int
-	apart             bool
-	only              string
-}
-
 func run(o options) error {
 	dir, err := os.MkdirTemp("", "fleet-")
 	if err != nil {
@@ -157,7 +166,7 @@ func run(o options) error {
 	if o.flood == 0 { // a neighbour meets the usual bound of queues
 		bound = []string{"--max-queues", "100000"}
 	}
-	f, err := startFleet(dir, o.servers, o.deciders, o.core, o.apart, bound...)
+	f, err := startFleet(dir, o, bound...)
 	if err != nil {
 		return err
 	}
@@ -169,7 +178,7 @@ func run(o options) error {
 	defer l.close()
 	for begun := time.Now(); l.decided() < o.workers; time.Sleep(100 * time.Millisecond) {
 		if time.Since(begun) > 2*time.Minute {
-			return fmt.Errorf("after two minutes %d of %d queues have a decision; see the logs in %s", l.decided(), o.workers, dir)
+			return fmt.Errorf("after two minutes %d of %d queues have a decision; see the logs in %s", l.decided(), o.workers, keep(dir))
 		}
 	}
 	time.Sleep(pause)
@@ -180,7 +189,7 @@ func run(o options) error {
 	case o.steady > 0:
 		err = f.steady(l, o.steady)
 	default:
-		err = f.faults(l, o.runs, o.only)
+		err = f.faults(l, o.runs, o.faults)
 	}
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ func (p *process) end(s syscall.Signal) {
 
 // fleet is all processes.
 type fleet struct {
+	programs
 	dir      string
 	servers  []*process
 	deciders []*process
@@ -55,12 +56,15 @@ type fleet struct {
 	net      *network // nil: all are on the loopback interface
 }
 
-func build(dir, name, pkg string) (string, error) {
-	return buildWith(dir, name, pkg, []string{"CGO_ENABLED=0"})
-}
+// programs are the paths of what runs here. What has none is built from the source when it is needed.
+type programs struct{ ringmaster, server string }
 
-func buildWith(dir, name, pkg string, env []string, flags ...string) (string, error) {
-	path := filepath.Join(dir, name)
+// find is a program: the one at path, or one built in dir.
+func find(path, dir, name, pkg string, env []string, flags ...string) (string, error) {
+	if path != "" {
+		return exec.LookPath(path)
+	}
+	path = filepath.Join(dir, name)
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{pkg})...)
 	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -69,40 +73,53 @@ func buildWith(dir, name, pkg string, env []string, flags ...string) (string, er
 	return path, nil
 }
 
-// startFleet builds the programs and starts servers, then processes that decide, with more flags. What they log
-// is in files beside their stores. If they are apart, each server has a network namespace of its own. A core that
-// is not negative is the only one of the deciders.
-func startFleet(dir string, servers, deciders, core int, apart bool, more ...string) (_ *fleet, err error) {
-	f := &fleet{dir: dir}
+// decider is ringmaster as it decides or adapts, for which it needs no OpenGL.
+func (p programs) decider(dir string) (string, error) {
+	return find(p.ringmaster, dir, "ringmaster", "./cmd/runtime", []string{"CGO_ENABLED=0"})
+}
+
+// worker is ringmaster with OpenGL.
+func (p programs) worker(dir string) (string, error) {
+	return find(p.ringmaster, dir, "worker", "./cmd/runtime", []string{"CGO_ENABLED=1"}, "-tags", "noglfw,egl")
+}
+
+// startFleet starts servers, then processes that decide, with more flags. What they log is in files beside their
+// stores. If the servers are apart, each has a network namespace of its own. A core that is not negative is the only
+// one of the deciders.
+func startFleet(dir string, o options, more ...string) (_ *fleet, err error) {
+	f := &fleet{dir: dir, programs: o.programs}
 	defer func() {
 		if err != nil {
 			f.close()
 		}
 	}()
-	server, err := build(dir, "nats-server", "github.com/nats-io/nats-server/v2")
+	server, err := find(o.server, dir, "nats-server", "github.com/nats-io/nats-server/v2", []string{"CGO_ENABLED=0"})
 	if err != nil {
 		return nil, err
 	}
-	ringmaster, err := build(dir, "ringmaster", "./cmd/runtime")
-	if err != nil {
-		return nil, err
-	}
-	if apart {
-		if f.net, err = newNetwork(servers); err != nil {
+	if o.apart {
+		if f.net, err = newNetwork(o.servers); err != nil {
 			return nil, err
 		}
 	}
-	if err = f.startServers(server, servers); err != nil {
+	if err = f.startServers(server, o.servers); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(deciders)
+	if o.deciders == 0 {
+		return f, nil
+	}
+	ringmaster, err := o.decider(dir)
 	if err != nil {
 		return nil, err
 	}
-	for i := range deciders {
+	ports, err := freePorts(o.deciders)
+	if err != nil {
+		return nil, err
+	}
+	for i := range o.deciders {
 		http := fmt.Sprint("127.0.0.1:", ports[i])
 		// Each at another server; it knows the others from there.
-		args := onCore(core, append([]string{ringmaster, "run", "--decide-only", "--nats", f.urls[i%servers], "--http", http, "--http-pprof"}, more...))
+		args := onCore(o.core, append([]string{ringmaster, "run", "--decide-only", "--nats", f.urls[i%o.servers], "--http", http, "--http-pprof"}, more...))
 		if err := f.add(&f.deciders, fmt.Sprint("decider", i), args[0], args[1:]); err != nil {
 			return nil, err
 		}
@@ -172,6 +189,17 @@ func (f *fleet) close() {
 	if f.net != nil {
 		f.net.close()
 	}
+}
+
+// keep moves logs out of a directory that is about to go, and says where they are.
+func keep(dir string) string {
+	kept := dir + "-logs"
+	_ = os.Mkdir(kept, 0o755)
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, log := range logs {
+		_ = os.Rename(log, filepath.Join(kept, filepath.Base(log)))
+	}
+	return kept
 }
 
 // freePorts returns ports that nobody had a moment ago.

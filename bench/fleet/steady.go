@@ -38,7 +38,7 @@ func (f *fleet) steady(l *load, during time.Duration) error {
 		return err
 	}
 	if len(waits) == 0 {
-		return fmt.Errorf("no record was decided on within %v; see the logs in %s", during, f.dir)
+		return fmt.Errorf("no record was decided on within %v; see the logs in %s", during, keep(f.dir))
 	}
 	slices.Sort(waits)
 	rate := func(of func(*usage) float64) float64 { return (of(&after) - of(&before)) / seconds }
