@@ -57,7 +57,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 	}
 	c.replies = cfg.answered(c.Inbox())
 	c.at = settings
-	if c.js, err = newJetStream(c.nc, settings); err != nil {
+	if c.js, err = newJetStream(c.nc, settings, jetstream.WithPublishAsyncTimeout(apiTimeout)); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}

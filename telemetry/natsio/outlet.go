@@ -22,7 +22,7 @@ const (
 	// maxDone bounds the done records that wait for the server's confirmation.
 	// Above it new ones fail.
 	maxDone = 1 << 14
-	// confirmTimeout is how long the server has to confirm done records.
+	// confirmTimeout is how long the server has to confirm done records that no stream keeps.
 	confirmTimeout = 2 * time.Second
 )
 
@@ -348,14 +348,11 @@ func (p *Outlet) storePart(part []letter) error {
 		}
 		futures = append(futures, f)
 	}
-	timeout := time.After(confirmTimeout)
 	for _, f := range futures {
 		select {
 		case <-f.Ok():
-		case err := <-f.Err():
+		case err := <-f.Err(): // within apiTimeout
 			return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
-		case <-timeout:
-			return ErrUnconfirmed
 		}
 	}
 	return nil

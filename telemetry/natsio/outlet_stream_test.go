@@ -57,3 +57,22 @@ func TestDoneRecordsAreKeptWherePossible(t *testing.T) {
 		}
 	}
 }
+
+// A stream that takes records and confirms none, as a server does that its cluster has lost, leaves nothing behind: of
+// what waits for an answer the client keeps 4,000, and takes no more.
+func TestARecordThatIsNeverConfirmedIsLetGo(t *testing.T) {
+	c := dial(t, fastConfig(newServer(t).URL()))
+	silent := c.doneStream()
+	silent.NoAck = true
+	_, err := c.js.CreateStream(testContext(t), silent)
+	must(t, err)
+	p := openOutlet(t, c, OutletConfig{KeepDone: KeepAlways})
+	sent := make(chan error, 1)
+	p.Done("gpu0", "a", &telemetry.Done{Batch: "b"}, func(err error) { sent <- err })
+	if err := receive(t, sent); !errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("outcome %v", err)
+	}
+	if n := c.js.PublishAsyncPending(); n != 0 {
+		t.Errorf("%d records wait for an answer", n)
+	}
+}

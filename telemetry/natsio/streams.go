@@ -28,7 +28,7 @@ const (
 	// maxWorkAge is how long a batch waits for a worker that does not come: over a weekend.
 	// What nobody wants any more would take the room of others for ever.
 	maxWorkAge = 72 * time.Hour
-	// apiTimeout bounds one request to the JetStream API.
+	// apiTimeout bounds one request to the JetStream API, and how long a stream has to answer what is published to it.
 	apiTimeout = 3 * time.Second
 )
 

@@ -242,17 +242,16 @@ func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h tel
 // await waits for the first answer and goes on trying if it is not final.
 func (p *WorkPublisher) await(ctx context.Context, m *nats.Msg, first jetstream.PubAckFuture) (bool, error) {
 	if first != nil {
-		patience := time.NewTimer(storePatience)
-		defer patience.Stop()
 		select {
 		case ack := <-first.Ok():
 			return ack.Duplicate, nil
 		case err := <-first.Err():
-			if err = inWords(err); finalAnswer(p.conn, err) {
+			switch err = inWords(err); {
+			case errors.Is(err, jetstream.ErrAsyncPublishTimeout):
+				p.conn.Elsewhere()
+			case finalAnswer(p.conn, err):
 				return false, fmt.Errorf("publish work: %w", err)
 			}
-		case <-patience.C:
-			p.conn.Elsewhere()
 		case <-ctx.Done():
 		}
 	}
