@@ -311,6 +311,40 @@ func (c *Conn) replicateBucket(ctx context.Context, stream string, wanted int) {
 	c.replicate(ctx, &have, wanted)
 }
 
+// ReadPending hands the messages that a consumer had pending when it was made to visit, in their order, and returns
+// after the last one, or with visit's error. What the bounds of the stream remove meanwhile is not waited for, and
+// a server that is lost is noticed within two seconds.
+func ReadPending(ctx context.Context, consumer jetstream.Consumer, visit func(m jetstream.Msg, meta *jetstream.MsgMetadata) error) error {
+	failed := func(err error) error {
+		return fmt.Errorf("read stream %s: %w", consumer.CachedInfo().Stream, err)
+	}
+	left := consumer.CachedInfo().NumPending
+	if left == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages(jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(time.Second))
+	if err != nil {
+		return failed(err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return failed(err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return failed(err)
+		}
+		if err := visit(m, meta); err != nil {
+			return err
+		}
+		if left--; left == 0 || meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
 // StreamUse is how full a stream is.
 type StreamUse struct {
 	Name     string

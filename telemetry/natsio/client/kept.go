@@ -119,33 +119,16 @@ func readKept(ctx context.Context, conn *natsio.Conn, worker, queue string, cfg 
 	if err != nil {
 		return err
 	}
-	left := consumer.CachedInfo().NumPending
-	if left == 0 {
-		return nil
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
 	var decoder telemetry.Decoder
 	var record telemetry.Record
-	for ; left > 0; left-- {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return err
-		}
+	return natsio.ReadPending(ctx, consumer, func(m jetstream.Msg, meta *jetstream.MsgMetadata) error {
 		if _, err := telemetry.Check(m.Data(), telemetry.DefaultWorkLimits); err != nil {
-			continue
+			return nil // it is no record
 		}
 		decoder.Reset(m.Data())
 		if err := decoder.Next(&record); (err == nil || errors.Is(err, io.EOF)) && record.Kind == telemetry.KindDone {
 			take(meta.Timestamp, &record.Done)
 		}
-	}
-	return nil
+		return nil
+	})
 }

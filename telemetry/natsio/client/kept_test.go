@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -125,5 +127,31 @@ func TestASubmitterThatWasAwayHearsWhatItMissed(t *testing.T) {
 	cancel()
 	if err := outcomes.Wait(ended, []string{"foreign"}, nil, nil); err == nil {
 		t.Error("heard of somebody else's batch")
+	}
+}
+
+// What the bounds of the stream remove while its records are read is not waited for.
+func TestRecordsThatAreRemovedMeanwhileAreNotWaitedFor(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	ctx := testContext(t)
+	stream, err := c.JetStream().CreateStream(ctx, jetstream.StreamConfig{
+		Name: c.DoneStream(), Subjects: []string{"ringmaster.v1.done.>"}, Storage: jetstream.MemoryStorage,
+	})
+	must(t, err)
+	const records, removed = 600, 560 // the library asks for 500 at a time
+	payload := telemetry.Append(nil, telemetry.EncodingMap, telemetry.Header{Incarnation: 1, Seq: 1, SentNs: 1}, &telemetry.Done{Batch: "b"})
+	for range records {
+		_, err := c.JetStream().PublishAsync("ringmaster.v1.done.gpu0.q", payload)
+		must(t, err)
+	}
+	receive(t, c.JetStream().PublishAsyncComplete())
+	read := 0
+	must(t, hearKept(ctx, c, "gpu0", "q", time.Time{}, func(*telemetry.Done) {
+		if read++; read == 1 {
+			must(t, stream.DeleteMsg(ctx, removed))
+		}
+	}))
+	if read != records-1 {
+		t.Errorf("%d of %d records were read", read, records-1)
 	}
 }

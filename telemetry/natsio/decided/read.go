@@ -106,29 +106,7 @@ func read(ctx context.Context, conn *natsio.Conn, filter string, from jetstream.
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", name, err)
 	}
-	left := consumer.CachedInfo().NumPending
-	if left == 0 {
-		return nil
-	}
-	messages, err := consumer.Messages(jetstream.PullExpiry(pullTime), jetstream.PullHeartbeat(beat)) // a server that is lost is noticed
-	if err != nil {
-		return fmt.Errorf("read stream %s: %w", name, err)
-	}
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return fmt.Errorf("read stream %s: %w", name, err)
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("read stream %s: %w", name, err)
-		}
-		if err := visit(m.Subject(), meta.Sequence.Stream, meta.Timestamp, m.Data()); err != nil {
-			return err
-		}
-		if left--; left == 0 || meta.NumPending == 0 { // the bounds of the stream may remove some meanwhile
-			return nil
-		}
-	}
+	return natsio.ReadPending(ctx, consumer, func(m jetstream.Msg, meta *jetstream.MsgMetadata) error {
+		return visit(m.Subject(), meta.Sequence.Stream, meta.Timestamp, m.Data())
+	})
 }

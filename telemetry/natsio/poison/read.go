@@ -69,34 +69,12 @@ func List(ctx context.Context, conn *natsio.Conn, worker, queue string, visit fu
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", StreamName(conn.Subjects()), err)
 	}
-	left := consumer.CachedInfo().NumPending
-	if left == 0 {
-		return nil
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return fmt.Errorf("read stream %s: %w", StreamName(conn.Subjects()), err)
-	}
-	defer messages.Stop()
-	for ; left > 0; left-- {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return fmt.Errorf("read stream %s: %w", StreamName(conn.Subjects()), err)
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return err
-		}
+	return natsio.ReadPending(ctx, consumer, func(m jetstream.Msg, meta *jetstream.MsgMetadata) error {
 		if b, ok := parse(conn.Subjects(), m.Subject(), meta.Sequence.Stream, meta.Timestamp, m.Headers(), m.Data()); ok {
-			if err := visit(b); err != nil {
-				return err
-			}
+			return visit(b)
 		}
-		if meta.NumPending == 0 {
-			break // the bounds have removed others meanwhile
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Get returns one batch. The error wraps ErrNone if it is not there.
