@@ -200,10 +200,10 @@ func (h *Handler) explained(ctx context.Context, of asked) answer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	a := answer{at: time.Now()}
 	said, err := h.cfg.Explain(ctx, of.worker, of.queue, of.decision)
-	if a.err = err; err == nil {
-		a.is = &said
+	a := answer{time.Now(), &said, err} // the time begins when it is there: a bus that is slow is not asked for each look
+	if err != nil {
+		a.is = nil
 	}
 	h.answers[of] = a
 	return a

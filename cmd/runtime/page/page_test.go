@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ringmaster/cmd/runtime/explain"
@@ -143,6 +144,27 @@ func TestABandLeadsToItsDecision(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
+}
+
+// Every look at a queue's page waits for its explanation. Where that takes longer than it is kept, the next looks have it
+// all the same.
+func TestASlowExplanationIsKeptAsLongAsAQuickOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := 0
+		h := New(Config{Explain: func(ctx context.Context, _, _ string, _ uint64) (explain.Explanation, error) {
+			times++
+			<-ctx.Done()
+			return explain.Explanation{}, ctx.Err()
+		}})
+		for range 3 {
+			if a := h.explained(t.Context(), asked{"gpu0", "jobs", 0}); !errors.Is(a.err, context.DeadlineExceeded) || a.is != nil {
+				t.Errorf("%+v", a)
+			}
+		}
+		if times != 1 {
+			t.Errorf("the bus was asked %d times", times)
+		}
+	})
 }
 
 func TestEventsFollowAPageAndEndWithIt(t *testing.T) {
