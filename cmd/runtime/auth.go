@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -175,7 +174,6 @@ func (c *authCheckCmd) try(ctx context.Context, kind access.Kind) (checked []che
 // not as they should be.
 func (c *authCheckCmd) print(std terminal.Stdio, checked []checkedAct) (forbidden, wrong int) {
 	rows := make([][]string, 0, len(checked))
-	lines := json.NewEncoder(std.Out)
 	for _, a := range checked {
 		verdict := "refused"
 		if a.Allowed {
@@ -191,7 +189,7 @@ func (c *authCheckCmd) print(std terminal.Stdio, checked []checkedAct) (forbidde
 		}
 		rows = append(rows, []string{good, verdict, a.Act, a.Subject, a.Why})
 		if c.JSON {
-			_ = lines.Encode(a) // as every print here
+			_ = text.JSON(std.Out, a) // as every print here
 		}
 	}
 	if !c.JSON {

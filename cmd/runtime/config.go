@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -310,13 +309,12 @@ func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	out := text.PlainWriter{To: std.Out}
 	var rows [][]string
 	for _, s := range list {
 		switch {
 		case c.Set && s.From == "default":
 		case c.JSON:
-			if err := json.NewEncoder(out).Encode(s); err != nil {
+			if err := text.JSON(std.Out, s); err != nil {
 				return err
 			}
 		default:
@@ -324,7 +322,7 @@ func (c *configShowCmd) Run(std terminal.Stdio, all *cli, _ *slog.Logger) error 
 		}
 	}
 	if !c.JSON {
-		fmt.Fprint(out, text.Table([]string{"SETTING", "VALUE", "FROM"}, rows))
+		fmt.Fprint(text.PlainWriter{To: std.Out}, text.Table([]string{"SETTING", "VALUE", "FROM"}, rows))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -100,7 +99,7 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	}
 	compared := c.compare(ctx, std, d, opcodes, server.URL(), &summary, log)
 	if c.JSON {
-		if err := json.NewEncoder(std.Out).Encode(&summary); err != nil {
+		if err := text.JSON(std.Out, &summary); err != nil {
 			return err
 		}
 	}

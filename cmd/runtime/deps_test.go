@@ -163,7 +163,7 @@ var externalOwners = []struct {
 	{"github.com/charmbracelet/x/ansi", []string{"cmd/runtime/top"}, "one package draws on a terminal"},
 	{"github.com/prometheus/client_golang", []string{"cmd/runtime/metrics"}, "one package knows how a node is shown"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
-	{"github.com/go-json-experiment/json", []string{"telemetry/decisionlog"}, "logs are read by the million lines; Go 1.27 has it as encoding/json/v2"},
+	{"github.com/go-json-experiment/json", []string{"telemetry/decisionlog", "cmd/runtime/text"}, "logs are read by the million lines, and lists of nothing are printed as lists; Go 1.27 has it as encoding/json/v2"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache", "cmd/runtime/config", "cmd/runtime/policyfile"}, "files of people's size are TOML"},
 	{"github.com/google/renameio", []string{"megakernel/calibration", "megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
 	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker", "telemetry/decisionlog"}, "fingerprints"},

@@ -61,7 +61,7 @@ func (c *doctorCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 			about = line
 		default:
 			line = strings.TrimSpace(line)
-			_ = json.NewEncoder(out).Encode(finding{about, strings.HasPrefix(line, "missing: "), strings.TrimPrefix(line, "missing: ")}) // as with print: the reader has gone
+			_ = text.JSON(std.Out, finding{about, strings.HasPrefix(line, "missing: "), strings.TrimPrefix(line, "missing: ")}) // as with print: the reader has gone
 		}
 	}
 	if c.Running {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -156,11 +155,10 @@ func (c *explainCmd) print(std terminal.Stdio, e *explain.Explanation) error {
 
 // encode prints a value as JSON, on one line where more follow.
 func (c *explainCmd) encode(std terminal.Stdio, value any) error {
-	enc := json.NewEncoder(text.PlainWriter{To: std.Out})
-	if !c.Watch {
-		enc.SetIndent("", "  ")
+	if c.Watch {
+		return text.JSON(std.Out, value)
 	}
-	return enc.Encode(value)
+	return text.IndentedJSON(std.Out, value)
 }
 
 // find is the queue that is meant. The error says which queues there are.

@@ -178,7 +178,7 @@ func (c *graphListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Lo
 			return fmt.Errorf("the worker's list: %w", err)
 		}
 		if c.JSON {
-			return json.NewEncoder(text.PlainWriter{To: std.Out}).Encode(rows)
+			return text.JSON(std.Out, rows)
 		}
 		cells := make([][]string, len(rows))
 		for i, g := range rows {

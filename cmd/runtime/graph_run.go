@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -206,7 +205,7 @@ func (c *graphRunCmd) write(spec *graphs.Spec, g *graph.Graph, passes []graphs.P
 
 func (c *graphRunCmd) print(report *graphs.Report, what string, out io.Writer) error {
 	if c.JSON {
-		return json.NewEncoder(out).Encode(report)
+		return text.JSON(out, report)
 	}
 	return report.Table(out, what)
 }

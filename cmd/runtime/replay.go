@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,7 +109,7 @@ func (c *replayCmd) compare(out io.Writer, source *decisions.Source, other polic
 		return err
 	}
 	if c.JSON {
-		err = json.NewEncoder(out).Encode(found)
+		err = text.JSON(out, found)
 	} else {
 		_, err = io.WriteString(out, found.String())
 	}
@@ -146,7 +145,7 @@ func (c *auditCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger
 		report := checker.Report()
 		var err error
 		if c.JSON {
-			err = json.NewEncoder(std.Out).Encode(report)
+			err = text.JSON(std.Out, report)
 		} else {
 			report.Print(std.Out, text.Plain)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -216,7 +215,7 @@ func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, 
 		return err
 	}))
 	if c.JSON {
-		return errors.Join(err, json.NewEncoder(std.Out).Encode(t))
+		return errors.Join(err, text.JSON(std.Out, t))
 	}
 	t.print(std.Out)
 	if !chosen {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -98,10 +97,9 @@ type workListCmd struct {
 func (c *workListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.With(ctx, "ringmaster work list", log, func(ctx context.Context, conn *natsio.Conn) error {
 		var rows [][]string
-		lines := json.NewEncoder(text.PlainWriter{To: std.Out})
 		err := poison.List(ctx, conn, c.Worker, c.Queue, func(b *poison.Batch) error {
 			if c.JSON {
-				return lines.Encode(b)
+				return text.JSON(std.Out, b)
 			}
 			rows = append(rows, []string{strconv.FormatUint(b.Sequence, 10), b.Worker + "." + b.Queue, text.Plain(b.Batch), strconv.Itoa(b.Slots),
 				strconv.Itoa(b.Bytes), strconv.FormatUint(b.Deliveries, 10), b.At.Local().Format(time.DateTime)})
@@ -152,9 +150,7 @@ func (c *workShowCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Log
 		} else if b.Kept {
 			return fmt.Errorf("batch %d: %w", c.Number, err)
 		}
-		out := json.NewEncoder(text.PlainWriter{To: std.Out})
-		out.SetIndent("", "  ")
-		return out.Encode(shown)
+		return text.IndentedJSON(std.Out, shown)
 	})
 }
 

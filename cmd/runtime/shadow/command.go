@@ -2,7 +2,6 @@ package shadow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"ringmaster/cmd/runtime/option"
 	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -100,7 +100,7 @@ func (c *reportCmd) beside() *option.NATS {
 
 func (c *reportCmd) print(out io.Writer, r *Report) (err error) {
 	if c.JSON {
-		err = json.NewEncoder(out).Encode(r)
+		err = text.JSON(out, r)
 	} else {
 		_, err = io.WriteString(out, r.String())
 	}

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Plain is text from the bus or a file without the control characters that a terminal would obey.
@@ -37,6 +41,24 @@ func (w PlainWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// JSON writes a value as a line of JSON, as encoding/json has it but for two things: a list of nothing is a list, so that
+// `jq '.queues[]'` works on any fleet, and the control characters that encoding/json leaves as they are, are left out.
+func JSON(to io.Writer, value any) error { return writeJSON(to, value) }
+
+// IndentedJSON is JSON over as many lines as people want it.
+func IndentedJSON(to io.Writer, value any) error {
+	return writeJSON(to, value, jsontext.WithIndent("  "))
+}
+
+func writeJSON(to io.Writer, value any, form ...jsonv2.Options) error {
+	form = append(form, jsonv1.DefaultOptionsV1(), jsonv2.FormatNilSliceAsNull(false), jsonv2.FormatNilMapAsNull(false))
+	text, err := jsonv2.Marshal(value, form...)
+	if err == nil {
+		_, err = PlainWriter{to}.Write(append(text, '\n'))
+	}
+	return err
 }
 
 // Token replaces what subjects and the names of files should not have.

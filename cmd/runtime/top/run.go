@@ -2,7 +2,6 @@ package top
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,11 +57,7 @@ func (p *Plain) Print(ctx context.Context, source Source, out io.Writer) error {
 func (p *Plain) print(source Source, out io.Writer, i int) error {
 	s := &screen{width: p.Width, snap: source.Look()}
 	if p.JSON {
-		line, err := json.Marshal(&s.snap)
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", text.Plain(string(line)))
-		}
-		return err
+		return text.JSON(out, &s.snap)
 	}
 	if i > 0 {
 		fmt.Fprintln(out)

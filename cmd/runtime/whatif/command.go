@@ -2,7 +2,6 @@ package whatif
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +64,7 @@ func (c *Command) report(source *decisions.Source, other *policy.Config, std ter
 	}
 	r := study.Report()
 	if c.JSON {
-		err = json.NewEncoder(std.Out).Encode(r)
+		err = text.JSON(std.Out, r)
 	} else {
 		_, err = io.WriteString(std.Out, r.String())
 	}
