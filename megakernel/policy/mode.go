@@ -62,7 +62,7 @@ func (c *Config) first(of contest, was, idle bool, state *PlanState, why *Reason
 		is = of.prefersFirst()
 	case idle:
 	case was:
-		is = !c.persists(of.second <= c.clearlyBelow(of.first), of.asked)
+		is = !c.persists(of.second < of.first && of.second <= c.clearlyBelow(of.first), of.asked)
 	default:
 		is = c.persists(of.first < of.taken, of.asked)
 	}
