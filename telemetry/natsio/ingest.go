@@ -115,7 +115,7 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 			err = sub.SetPendingLimits(pendingMessages, pendingBytes)
 		}
 		if err != nil {
-			in.unsubscribe()
+			unsubscribe(in.subs)
 			return nil, fmt.Errorf("subscribe %s: %w", to.subject, err)
 		}
 	}
@@ -123,49 +123,49 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 	return in, nil
 }
 
-func (in *Ingest) unsubscribe() {
-	for _, sub := range in.subs {
-		_ = sub.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
-	}
-}
-
 // Stop takes nothing new, lets the sink finish what has arrived, and returns
 // when the sink will not be called again.
 func (in *Ingest) Stop(ctx context.Context) error {
-	for _, sub := range in.subs {
-		if err := drain(ctx, in.conn.nc, sub); err != nil {
-			in.unsubscribe()
-			return fmt.Errorf("stop ingest: %w", err)
+	if err := drain(ctx, in.conn.nc, in.subs...); err != nil {
+		return fmt.Errorf("stop ingest: %w", err)
+	}
+	return nil
+}
+
+// drain waits until subscriptions have handled what they have received. Without a
+// connection nothing more comes, and no server answers that it was the last:
+// the subscriptions then just end, as they do when ctx ends.
+func drain(ctx context.Context, nc *nats.Conn, subs ...*nats.Subscription) error {
+	if !nc.IsConnected() {
+		unsubscribe(subs)
+		return nil
+	}
+	var closed []<-chan nats.SubStatus
+	for _, sub := range subs {
+		ended := sub.StatusChanged(nats.SubscriptionClosed)
+		switch err := sub.Drain(); {
+		case err == nil:
+			closed = append(closed, ended)
+		case !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription): // else it has ended
+			unsubscribe(subs)
+			return err
+		}
+	}
+	for _, ended := range closed {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			unsubscribe(subs)
+			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-// drain waits until a subscription has handled what it has received. Without a
-// connection nothing more comes, and no server answers that it was the last:
-// the subscription then just ends.
-func drain(ctx context.Context, nc *nats.Conn, sub *nats.Subscription) error {
-	if !nc.IsConnected() {
-		return ignoreGone(sub.Unsubscribe())
+func unsubscribe(subs []*nats.Subscription) {
+	for _, sub := range subs {
+		_ = sub.Unsubscribe() // fails only if it has ended, or with the connection, which unsubscribes too
 	}
-	closed := sub.StatusChanged(nats.SubscriptionClosed)
-	if err := sub.Drain(); err != nil {
-		return ignoreGone(err)
-	}
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// ignoreGone drops the errors that say that there is nothing left to end.
-func ignoreGone(err error) error {
-	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrBadSubscription) {
-		return nil
-	}
-	return err
 }
 
 // Stats returns what has come in so far.

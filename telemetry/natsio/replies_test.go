@@ -37,7 +37,7 @@ func answering(t *testing.T, cfg Config) *Conn {
 	service, err := c.RegisterService(ServiceConfig{Status: func() any { return 7 }})
 	must(t, err)
 	t.Cleanup(func() {
-		must(t, service.Stop())
+		must(t, service.Stop(testContext(t)))
 		for _, s := range []interface{ Stop(context.Context) error }{in, heap, graphs, cancel} {
 			must(t, s.Stop(testContext(t)))
 		}

@@ -63,7 +63,7 @@ func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
 		{Name: "state"}, {Name: "config"}, {Name: "drain"},
 	}})
 	must(t, err)
-	defer func() { must(t, service.Stop()) }()
+	defer func() { must(t, service.Stop(testContext(t))) }()
 	work := DefaultWorkConfig()
 	consumer, err := c.ConsumeWork(t.Context(), "gpu0", work, func(worker, queue string, w *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
 		outlet.Report(worker, queue, &telemetry.Launch{Has: telemetry.HasLaunch | telemetry.HasStatus, Launch: 1})

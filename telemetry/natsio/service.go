@@ -3,7 +3,6 @@ package natsio
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -113,9 +112,9 @@ func (c *Conn) RegisterService(cfg ServiceConfig) (*Service, error) {
 		identity: micro.ServiceIdentity{Name: name, ID: id, Version: number, Metadata: cfg.Metadata},
 	}
 	s.listEndpoints()
-	err := s.subscribe()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("register service: %w", err), s.Stop())
+	if err := s.subscribe(); err != nil {
+		unsubscribe(s.subs)
+		return nil, fmt.Errorf("register service: %w", err)
 	}
 	return s, nil
 }
@@ -237,17 +236,13 @@ func (s *Service) stats() any {
 	return micro.Stats{ServiceIdentity: s.identity, Type: micro.StatsResponseType, Started: s.started, Endpoints: endpoints}
 }
 
-// ID is the unique id of this registration.
-func (s *Service) ID() string { return s.identity.ID }
-
-// Stop takes the registration back. What has arrived is still answered.
-func (s *Service) Stop() error {
-	var errs []error
-	for _, sub := range s.subs {
-		errs = append(errs, ignoreGone(sub.Drain()))
+// Stop takes the registration back, and returns when what has arrived is answered, or with ctx's error.
+func (s *Service) Stop(ctx context.Context) error {
+	err := drain(ctx, s.conn.nc, s.subs...)
+	if err == nil {
+		err = waitFor(ctx, &s.answering)
 	}
-	s.answering.Wait() // at most answerWithin
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return fmt.Errorf("stop service: %w", err)
 	}
 	return nil

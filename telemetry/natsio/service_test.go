@@ -18,11 +18,8 @@ func TestServiceIsFoundAndAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	flush(t, runtime)
-	if svc.ID() == "" {
-		t.Error("no id")
-	}
 	for subject, want := range map[string]string{
-		"$SRV.PING": `"name":"ringmaster"`, "$SRV.PING.ringmaster": `"version":"1.2.3"`, "$SRV.PING.ringmaster." + svc.ID(): `"worker":"gpu0"`,
+		"$SRV.PING": `"name":"ringmaster"`, "$SRV.PING.ringmaster": `"version":"1.2.3"`, "$SRV.PING.ringmaster." + svc.identity.ID: `"worker":"gpu0"`,
 		"$SRV.INFO.ringmaster": `"subject":"ringmaster.v1.status"`, "$SRV.STATS.ringmaster": `"decisions":7`, "ringmaster.v1.status": `{"decisions":7}`,
 	} {
 		m, err := client.nc.Request(subject, nil, patience)
@@ -30,7 +27,7 @@ func TestServiceIsFoundAndAnswers(t *testing.T) {
 			t.Errorf("%s: %v, want %s", subject, err, want)
 		}
 	}
-	if err := svc.Stop(); err != nil {
+	if err := svc.Stop(testContext(t)); err != nil {
 		t.Error(err)
 	}
 	flush(t, runtime)
@@ -55,7 +52,7 @@ func TestACrowdAtOneEndpointKeepsNobodyFromAnother(t *testing.T) {
 		Nodes: []NodeEndpoint{{Name: "drain", Answer: func(context.Context) (any, error) { return "drains", nil }}},
 	})
 	must(t, err)
-	defer func() { must(t, svc.Stop()) }()
+	defer func() { must(t, svc.Stop(testContext(t))) }()
 	defer close(release)
 	flush(t, runtime)
 	for range answersAtOnce {
@@ -64,10 +61,32 @@ func TestACrowdAtOneEndpointKeepsNobodyFromAnother(t *testing.T) {
 			t.Fatalf("asked about %s", got)
 		}
 	}
-	for subject, want := range map[string]string{"explain.gpu0.q": "429", "drain." + svc.ID(): ""} {
+	for subject, want := range map[string]string{"explain.gpu0.q": "429", "drain." + svc.identity.ID: ""} {
 		m, err := client.nc.Request("ringmaster.v1."+subject, nil, patience)
 		if err != nil || m.Header.Get(micro.ErrorCodeHeader) != want {
 			t.Errorf("%s: %v %v, want %q", subject, err, m, want)
 		}
 	}
+}
+
+// What a service answers from, its owner takes apart once it has stopped.
+func TestAServiceStopsWhenItHasAnswered(t *testing.T) {
+	url := newServer(t).URL()
+	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
+	began, release := make(chan struct{}), make(chan struct{})
+	svc, err := runtime.RegisterService(ServiceConfig{Status: func() any {
+		began <- struct{}{}
+		<-release
+		return 1
+	}})
+	must(t, err)
+	flush(t, runtime)
+	must(t, client.PublishRequest("ringmaster.v1.status", client.nc.NewInbox(), nil))
+	receive(t, began)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := svc.Stop(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped while it answers: %v", err)
+	}
+	close(release)
 }

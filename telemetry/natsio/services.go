@@ -96,7 +96,6 @@ func (s *responder) Stop(ctx context.Context) error {
 		err = waitFor(ctx, &s.serving)
 	}
 	if err != nil {
-		_ = s.sub.Unsubscribe() // ctx's error says more
 		return fmt.Errorf("stop answering %v requests: %w", s.class, err)
 	}
 	return nil

@@ -21,7 +21,6 @@ type Subscription struct {
 // called again.
 func (s *Subscription) Stop(ctx context.Context) error {
 	if err := drain(ctx, s.nc, s.sub); err != nil {
-		_ = s.sub.Unsubscribe() // ctx's error says more
 		return fmt.Errorf("stop subscription: %w", err)
 	}
 	return nil

@@ -298,7 +298,7 @@ func (n *Node) Close(ctx context.Context) error {
 		n.telling()
 	}
 	if n.service != nil {
-		errs = append(errs, n.service.Stop())
+		errs = append(errs, n.service.Stop(ctx))
 	}
 	for _, cancels := range n.cancels {
 		errs = append(errs, cancels.Stop(ctx))
