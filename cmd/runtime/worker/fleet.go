@@ -150,16 +150,43 @@ const tellEvery = 10 * time.Millisecond
 // tellBacklogs tells others the lengths of this worker's queues where no publisher does: who decides
 // elsewhere sees nothing of what was submitted here. It returns what ends that.
 func (n *Node) tellBacklogs(worker string) (stop func()) {
-	told := make(map[string]uint32)
+	told := newBacklogs()
 	return every(tellEvery, func() {
-		n.system.Backlogs(worker, func(queue string, slots uint32) {
-			if was, known := told[queue]; known && was == slots {
-				return
-			}
-			told[queue] = slots
+		if !n.conn.NATS().IsConnected() {
+			return
+		}
+		all := func(visit func(queue string, slots uint32)) { n.system.Backlogs(worker, visit) }
+		told.round(n.conn.Session(), all, func(queue string, slots uint32) {
 			n.outlet.Load(worker, queue, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: slots})
 		})
 	})
+}
+
+// backlogs are the lengths of queues that others were told over a connection.
+type backlogs struct {
+	session   uint64 // of the connection
+	told, now map[string]uint32
+}
+
+func newBacklogs() *backlogs {
+	return &backlogs{told: make(map[string]uint32), now: make(map[string]uint32)}
+}
+
+// round tells the lengths that are others than were told. A new connection is told all of them, as
+// what was told last may be lost with the old one.
+func (b *backlogs) round(session uint64, all func(visit func(queue string, slots uint32)), tell func(queue string, slots uint32)) {
+	if session != b.session {
+		b.session = session
+		clear(b.told)
+	}
+	clear(b.now)
+	all(func(queue string, slots uint32) {
+		if was, known := b.told[queue]; !known || was != slots {
+			tell(queue, slots)
+		}
+		b.now[queue] = slots
+	})
+	b.told, b.now = b.now, b.told
 }
 
 // leave ends what takes part in deciding. Decisions under way have their outcome then.
