@@ -111,7 +111,7 @@ func (c *execCmd) job(set *slots.Opcodes, std terminal.Stdio) (*job, error) {
 		return nil, fmt.Errorf("--window %d: want 1 to %d words", c.Window, maxExecWindow)
 	}
 	j := &job{before: make([]uint32, c.Window), results: c.Results}
-	if _, err := fmt.Sscanf(c.Geometry, "%dx%dx%d", &j.geometry.Width, &j.geometry.Groups, &j.geometry.Chunk); err != nil {
+	if _, err := fmt.Sscanf(c.Geometry+"\n", "%dx%dx%d\n", &j.geometry.Width, &j.geometry.Groups, &j.geometry.Chunk); err != nil {
 		return nil, fmt.Errorf("--geometry %s: want invocations x workgroups x positions, as in 64x64x64", c.Geometry)
 	}
 	for _, spec := range c.Upload {

@@ -157,6 +157,15 @@ func TestExecShowsWhatSlotsPrintAndWhyAGeometryIsAnother(t *testing.T) {
 	}
 }
 
+func TestAGeometryIsThreeNumbersAndNothingElse(t *testing.T) {
+	for _, geometry := range []string{"64x64", "64x64x64x9", "64x64x6.4", "-1x64x64", "x"} {
+		got := ringmaster(t, t.Context(), "", "exec", "--gl", "glfw", "--slots", "nop", "--geometry="+geometry)
+		if got.code != 1 || !strings.Contains(got.err, "--geometry "+geometry+": want ") {
+			t.Errorf("%s: exit code %d, %s", geometry, got.code, got.err)
+		}
+	}
+}
+
 // opcodeDir is a directory with one opcode whose body only a compiler can refuse.
 func opcodeDir(t *testing.T, body string) string {
 	t.Helper()

@@ -33,8 +33,6 @@ type submitCmd struct {
 	Wait           bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
 }
 
-// slots.Priorities are the names of slot priorities, by their number.
-
 func (c *submitCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	groups, err := c.groups(terminal.Interruptible(ctx, std.In))
 	if err != nil {

@@ -166,18 +166,15 @@ func parsePieces(s string) (pieces, error) {
 
 // parseWord reads a number as the word a slot carries.
 func parseWord(s string) (uint32, error) {
-	if digits, is := strings.CutSuffix(s, "f"); is && !strings.HasPrefix(s, "0x") {
-		f, err := strconv.ParseFloat(digits, 32)
-		if err != nil {
-			return 0, fmt.Errorf("%q is no 32-bit float", s)
+	if n, err := strconv.ParseInt(s, 0, 64); err == nil && n >= math.MinInt32 && n <= math.MaxUint32 {
+		return uint32(n), nil // 0x1f is one
+	}
+	if digits, is := strings.CutSuffix(s, "f"); is {
+		if f, err := strconv.ParseFloat(digits, 32); err == nil {
+			return math.Float32bits(float32(f)), nil
 		}
-		return math.Float32bits(float32(f)), nil
 	}
-	n, err := strconv.ParseInt(s, 0, 64)
-	if err != nil || n < math.MinInt32 || n > math.MaxUint32 {
-		return 0, fmt.Errorf("%q is no 32-bit number; write 12, 0x1F, -3 or 1.5f", s)
-	}
-	return uint32(n), nil
+	return 0, fmt.Errorf("%q is no 32-bit number; write 12, 0x1F, -3 or 1.5f", s)
 }
 
 // Priorities are the names of slot priorities, by their number.

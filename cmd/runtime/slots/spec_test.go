@@ -41,7 +41,7 @@ func TestARangeMakesASlotForEachPiece(t *testing.T) {
 func TestValuesOfOperands(t *testing.T) {
 	set := exampleSet(t)
 	for value, want := range map[string]uint32{
-		"12": 12, "0x1F": 31, "-3": math.MaxUint32 - 2, "1.5f": math.Float32bits(1.5), "-1f": math.Float32bits(-1), "0xff": 255, "4294967295": math.MaxUint32,
+		"12": 12, "0x1F": 31, "-3": math.MaxUint32 - 2, "1.5f": math.Float32bits(1.5), "-1f": math.Float32bits(-1), "0xff": 255, "0X1f": 31, "-0xf": math.MaxUint32 - 14, "4294967295": math.MaxUint32,
 	} {
 		g, err := parseSlots("add a0="+value+" x3", set)
 		if err != nil || len(g.Slots) != 3 || g.Slots[2].Args[0] != want {
@@ -81,7 +81,7 @@ func TestSlotsThatCannotBeMadeAreRefusedWithAReason(t *testing.T) {
 		"add value=1 a0=2":  "operand a0 is given twice",
 		"add words=1":       "add has no operand words; it has value, address",
 		"add a0=4294967296": "is no 32-bit number",
-		"add a0=xf":         "is no 32-bit float",
+		"add a0=xf":         "is no 32-bit number",
 		"add a0=1 x0":       "want x and a number of slots",
 		"add a0=1 xx":       "want x and a number of slots",
 	} {
