@@ -113,7 +113,11 @@ func (c *doctorCmd) examineStart(say func(string, ...any)) (fine bool) {
 	if c.Given() {
 		return fine
 	}
-	missing(free("--listen", c.Listen))
+	if _, _, err := option.SplitListen(c.Listen); err != nil {
+		missing(err)
+	} else {
+		missing(free("--listen", c.Listen))
+	}
 	store := c.store()
 	claim, err := worker.ClaimStore(store, "doctor")
 	if err != nil {
@@ -149,7 +153,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	say("OpenGL 4.3 compute")
 	attempts, err := glcompute.Probe(c.GL.Config())
 	if err != nil {
-		say("  %v", err)
+		say("  missing: %v", err)
 		return false
 	}
 	for _, a := range attempts {

@@ -33,7 +33,8 @@ func TestDoctorTriesWhatRunWouldDo(t *testing.T) {
 		t.Errorf("%+v", fine)
 	}
 	for args, want := range map[string]string{
-		"--listen " + taken.Addr().String():                            "is another ringmaster up?",
+		"--listen 4222":                     `--listen "4222": want HOST:PORT`,
+		"--listen " + taken.Addr().String(): "is another ringmaster up?",
 		"--listen " + freeAddr(t) + " --http " + taken.Addr().String(): "--http " + taken.Addr().String(),
 		"--listen " + freeAddr(t) + " --store " + file:                 "streams cannot be stored in " + file,
 		"--listen " + freeAddr(t) + " --drain=-3s":                     "--drain -3s: want",
@@ -53,6 +54,15 @@ func TestDoctorTriesWhatRunWouldDo(t *testing.T) {
 		if got.code != doctorNoStart || !strings.Contains(said, want) {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
+	}
+}
+
+// A program that reads the findings sees what is wrong with the flags of a device too.
+func TestDoctorSaysThatADeviceCannotBeChosen(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	got := ringmaster(t, t.Context(), "", "doctor", "--gl", "glfw", "--device", "0", "--json", "--listen", freeAddr(t))
+	if got.code != doctorNoGL || !strings.Contains(got.stdout, `"missing":true,"says":"OpenGL: the glfw backend cannot select a device"`) {
+		t.Errorf("%+v", got)
 	}
 }
 
