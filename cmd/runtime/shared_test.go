@@ -34,7 +34,7 @@ func TestAProcessFollowsSharedSettings(t *testing.T) {
 	if second.Incarnation == first.Incarnation {
 		t.Errorf("served as %s twice", first.Incarnation)
 	}
-	put("rate = 9\n# for the night\n")
+	put("rate = 9\r\n# for the night\r\n")
 	if l := until("settings are as they were"); l.Revision != 2 {
 		t.Errorf("a comment: %+v", l)
 	}

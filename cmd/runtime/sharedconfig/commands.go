@@ -74,7 +74,7 @@ func (c *GetCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Key, err)
 		}
-		_, err = text.PlainWriter{To: std.Out}.Write(e.Text)
+		_, err = text.PlainWriter{To: std.Out}.Write(bytes.ReplaceAll(e.Text, []byte("\r\n"), []byte("\n")))
 		return err
 	})
 }
