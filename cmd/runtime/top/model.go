@@ -127,7 +127,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.open()
 	case tea.PasteMsg:
 		if m.typing {
-			m.filter = m.filter + clean(msg.Content)
+			m.typeFilter("", clean(msg.Content))
 		}
 	}
 	return m, nil

@@ -131,8 +131,12 @@ func Test200QueuesOnATerminalOf80By24(t *testing.T) {
 	u.types("esc", "/", "-", "0", "4")
 	u.sees("with /-04▏", "gpu0.queue-044")
 	u.missing("queue-050")
+	u.send(tea.PasteMsg{Content: strings.Repeat("x", maxFilter)})
+	u.sees("with /-04▏")
+	u.send(tea.PasteMsg{Content: "4"})
+	u.sees("with /-044▏")
 	u.types("enter", "r", "s", "s", "s", "s", "s", "s") // whatever the order
-	u.sees("with /-04")
+	u.sees("with /-044")
 	u.types("esc")
 	u.sees("by refused")
 	u.missing("with /")

@@ -100,10 +100,11 @@ func (m *Metrics) value(r *reader, key int) (err error) {
 		}
 		return err
 	case keyVersion:
-		if v, err := r.uint(); err != nil || v != formatOne {
-			return fmt.Errorf("version %d of the format is not known (%w)", v, errRange)
+		v, err := r.uint()
+		if err == nil && v != formatOne {
+			err = fmt.Errorf("version %d of the format is not known", v)
 		}
-		return nil
+		return err
 	case keyScheduled:
 		return m.Scheduled.read(r)
 	case keyQueued:
