@@ -146,7 +146,11 @@ func (l *line) run(ctx context.Context, args []string, std terminal.Stdio, leftO
 		return int(exit)
 	}
 	code := 1
-	if errors.Is(err, natsio.ErrLogin) || errors.Is(err, natsio.ErrNotPermitted) {
+	var misused terminal.UsageError
+	switch {
+	case errors.As(err, &misused):
+		code = 2
+	case errors.Is(err, natsio.ErrLogin), errors.Is(err, natsio.ErrNotPermitted):
 		code = exitRefused
 	}
 	if l.all.LogFormat == "json" {

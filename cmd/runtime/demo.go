@@ -104,8 +104,7 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		}
 	}
 	if problems := summary.Problems(); len(problems) > 0 {
-		fmt.Fprintln(std.Err, "ringmaster: demo:", strings.Join(problems, "; "))
-		return terminal.ExitCode(1)
+		return fmt.Errorf("demo: %s", strings.Join(problems, "; "))
 	}
 	return compared
 }

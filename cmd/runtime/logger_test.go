@@ -29,6 +29,22 @@ func TestLogRecordsAreReadable(t *testing.T) {
 	}
 }
 
+// What is wrong with a command line is said as every other error is.
+func TestAWrongUseIsJSONInAJSONLog(t *testing.T) {
+	for _, args := range [][]string{
+		{"replay"}, {"replay", "-", "--policy", "/nowhere"}, {"whatif", "-", "--policy", "/nowhere"}, {"adapt", "fpm", "x"}, {"shadow", "report", "--for", "0s"},
+	} {
+		got := ringmaster(t, t.Context(), "", append([]string{"--log-format", "json"}, args...)...)
+		var said struct {
+			Error string
+			Code  int `json:"exit_code"`
+		}
+		if err := json.Unmarshal([]byte(got.err), &said); err != nil || got.code != 2 || said.Code != 2 || !strings.HasPrefix(said.Error, args[0]) {
+			t.Errorf("%v: exit code %d, %q, %v", args, got.code, got.err, err)
+		}
+	}
+}
+
 // With --log-format json a program reads every line of the log, from the start to the reason of the end.
 func TestAJSONLogIsJSONOnly(t *testing.T) {
 	records := func(log string) (all []map[string]any) {

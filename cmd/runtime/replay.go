@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -50,21 +49,17 @@ The exit code is 0 if all are the same, and 1 if any differ, the log is damaged 
 // Run replays or explains.
 func (c *replayCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	if (c.Log != "") == c.Stream {
-		fmt.Fprintln(std.Err, "ringmaster: replay: name one log: FILE, - or --stream")
-		return terminal.ExitCode(2)
+		return terminal.Misused("replay: name one log: FILE, - or --stream")
 	}
 	if c.Explain != 0 && c.Policy != "logged" {
-		fmt.Fprintln(std.Err, "ringmaster: replay: --explain and --policy do not go together")
-		return terminal.ExitCode(2)
+		return terminal.Misused("replay: --explain and --policy do not go together")
 	}
 	if c.Diff && c.Policy == "logged" || c.JSON && !c.Diff {
-		fmt.Fprintln(std.Err, "ringmaster: replay: --diff compares with a policy that --policy names, and --json is for --diff")
-		return terminal.ExitCode(2)
+		return terminal.Misused("replay: --diff compares with a policy that --policy names, and --json is for --diff")
 	}
 	other, err := c.other()
 	if err != nil {
-		fmt.Fprintf(std.Err, "ringmaster: replay: --policy: %s\n", text.PlainLines(err.Error()))
-		return terminal.ExitCode(2)
+		return terminal.Misused("replay: --policy: %w", err)
 	}
 	if c.Stream {
 		return c.With(ctx, "ringmaster replay", log, func(ctx context.Context, conn *natsio.Conn) error {

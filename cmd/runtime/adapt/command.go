@@ -40,13 +40,11 @@ func (c *fpmCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	if c.Silent < time.Second {
-		fmt.Fprintf(std.Err, "ringmaster: adapt fpm: --silent %v: want at least 1s, the pause between two heartbeats\n", c.Silent)
-		return terminal.ExitCode(2)
+		return terminal.Misused("adapt fpm: --silent %v: want at least 1s, the pause between two heartbeats", c.Silent)
 	}
 	sources, err := c.sources(log)
 	if err != nil {
-		fmt.Fprintf(std.Err, "ringmaster: adapt fpm: %s\n", text.PlainLines(err.Error()))
-		return terminal.ExitCode(2)
+		return terminal.Misused("adapt fpm: %w", err)
 	}
 	return c.With(ctx, "ringmaster adapt", log, func(ctx context.Context, conn *natsio.Conn) error {
 		publisher, err := client.NewPublisher(conn, client.PublisherConfig{PerQueue: true, TakeOver: c.TakeOver})

@@ -3,7 +3,6 @@ package shadow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -43,8 +42,7 @@ func (c *reportCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logge
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	if c.For <= 0 {
-		fmt.Fprintf(std.Err, "ringmaster: shadow report: --for %v: want some time\n", c.For)
-		return terminal.ExitCode(2)
+		return terminal.Misused("shadow report: --for %v: want some time", c.For)
 	}
 	if err := terminal.Replaceable("--picture", c.Out); err != nil {
 		return err

@@ -18,3 +18,11 @@ type Stdio struct {
 type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// UsageError is an error about how a command was called; its exit code is 2.
+type UsageError struct{ error }
+
+func (e UsageError) Unwrap() error { return e.error }
+
+// Misused is a UsageError that says what is wrong.
+func Misused(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }

@@ -38,8 +38,7 @@ func (c *Command) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	if c.Policy != "" {
 		named, err := policyfile.Named(c.Policy)
 		if err != nil {
-			fmt.Fprintf(std.Err, "ringmaster: whatif: --policy: %s\n", text.PlainLines(err.Error()))
-			return terminal.ExitCode(2)
+			return terminal.Misused("whatif: --policy: %w", err)
 		}
 		other = &named
 	}
