@@ -24,8 +24,6 @@ type (
 	SlotFault = ledger.SlotFault
 	// QueueOptions bound what a queue may do.
 	QueueOptions = ledger.QueueOptions
-	// QueueStats are totals of one queue since it was created.
-	QueueStats = ledger.QueueStats
 	// QueueSnapshot is one queue of Stats.
 	QueueSnapshot = ledger.QueueSnapshot
 )

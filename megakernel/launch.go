@@ -99,7 +99,7 @@ func (e *Engine) dispatch(f *flight, order *Order, wait bool) {
 	report := &f.report
 	report.Scheduled = uint32(f.wave.Slots)
 	if e.closed || f.wave.Slots == 0 {
-		e.ledger.Return(e.now(), &f.wave, false)
+		e.ledger.Return(e.now(), &f.wave)
 	}
 	switch {
 	case e.closed:

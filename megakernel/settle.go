@@ -47,7 +47,7 @@ func (e *Engine) settle(f *flight) {
 		for _, entry := range f.wave.Pages {
 			e.exec.uploaded[entry.Page()] = false
 		}
-		e.ledger.Return(e.now(), &f.wave, true)
+		e.ledger.Return(e.now(), &f.wave)
 		e.land(f, f.err)
 		return
 	}
@@ -58,5 +58,5 @@ func (e *Engine) settle(f *flight) {
 	report.Opcodes = c.OpcodeCounts
 	p := e.promotionOf(f)
 	p.settle(e.promote, &report.Opcodes)
-	e.land(f, e.ledger.Settle(e.now(), &f.wave, report.ElapsedNs))
+	e.land(f, e.ledger.Settle(e.now(), &f.wave))
 }

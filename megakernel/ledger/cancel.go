@@ -92,7 +92,6 @@ func (l *Ledger) dropRest(b *Entry, why error) {
 func (l *Ledger) drop(b *Entry, n int) {
 	b.result.Dropped += uint32(n)
 	b.queue.pending -= n
-	b.queue.stats.Dropped += uint64(n)
 	l.pending -= n
 }
 

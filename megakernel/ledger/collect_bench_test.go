@@ -55,7 +55,7 @@ func BenchmarkCollect(b *testing.B) {
 				if err := w.Collect(&c); err != nil {
 					b.Fatal(err)
 				}
-				if err := l.Settle(now, w, 0); err != nil {
+				if err := l.Settle(now, w); err != nil {
 					b.Fatal(err)
 				}
 				l.Finished("q")

@@ -207,7 +207,7 @@ func (h *hammered) begin() {
 	h.l.Publish(h.now, extents)
 	h.l.Plan(w)
 	if w.Slots == 0 {
-		h.l.Return(h.now, w, false)
+		h.l.Return(h.now, w)
 		return
 	}
 	h.waves = append(h.waves, w)
@@ -227,10 +227,10 @@ func (h *hammered) end() error {
 		c.Executed++ // the device contradicts itself
 	}
 	if err := w.Collect(&c); err != nil {
-		h.l.Return(h.now, w, true)
+		h.l.Return(h.now, w)
 		return nil
 	}
-	if err := h.l.Settle(h.now, w, 1); err != nil {
+	if err := h.l.Settle(h.now, w); err != nil {
 		return err
 	}
 	return h.collect(w.queue.name)

@@ -33,7 +33,8 @@ type queue struct {
 	announced bool     // the ledger's list of ended queues has it
 	options   QueueOptions
 	bucket    bucket
-	stats     QueueStats
+
+	executed, faulted uint64 // slots, of all waves
 }
 
 // idle reports whether nothing of a queue would be lost with it but what its window holds.

@@ -105,7 +105,7 @@ func written(t *testing.T, work Batch) (out []ring.Slot) {
 		}
 		write(l.Reserve(nil, w))
 		if l.Plan(w); w.Slots == 0 {
-			l.Return(now, w, false)
+			l.Return(now, w)
 			back := l.Finished("q")[0].Slots
 			if len(back) != len(work.Slots) || len(back) > 0 && &back[0] != &work.Slots[0] {
 				t.Error("the batch's slots are not given back")
@@ -122,7 +122,7 @@ func written(t *testing.T, work Batch) (out []ring.Slot) {
 		if err := w.Collect(&c); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Settle(now, w, 0); err != nil {
+		if err := l.Settle(now, w); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 )
 
 // Settle ends a collected wave: it finishes batches, opens the segments behind finished
-// fences, frees pages and puts the others back. busyNs is the time that the wave took. An
-// error is a bug: a page without live slots could not be freed.
-func (l *Ledger) Settle(now time.Time, w *Wave, busyNs uint64) error {
+// fences, frees pages and puts the others back. An error is a bug: a page without live slots
+// could not be freed.
+func (l *Ledger) Settle(now time.Time, w *Wave) error {
 	q := w.queue
 	l.settling = q // what ends now comes with the launch's report and is not announced
 	defer func() { l.settling = nil }()
@@ -31,11 +31,8 @@ func (l *Ledger) Settle(now time.Time, w *Wave, busyNs uint64) error {
 		}
 		w.tallies[i] = tally{}
 	}
-	q.stats.Executed += uint64(w.Executed)
-	q.stats.Faulted += uint64(w.Faulted)
-	q.stats.Requeued += uint64(w.Slots) - uint64(w.Executed) - uint64(w.Faulted)
-	q.stats.Waves++
-	q.stats.BusyNs += busyNs
+	q.executed += uint64(w.Executed)
+	q.faulted += uint64(w.Faulted)
 	q.waves--
 	// From behind, so that pages put back in front keep their order.
 	for i := len(w.Schedule) - 1; i >= 0; i-- {
@@ -50,13 +47,10 @@ func (l *Ledger) Settle(now time.Time, w *Wave, busyNs uint64) error {
 // Return ends a wave that was not run, or that failed: its slots are as they were before
 // it, pending, but for those of batches that were withdrawn meanwhile. The ledger's status
 // words are still those from before the wave, because only Collect changes them.
-func (l *Ledger) Return(now time.Time, w *Wave, failed bool) {
+func (l *Ledger) Return(now time.Time, w *Wave) {
 	q := w.queue
 	for i := len(w.Schedule) - 1; i >= 0; i-- {
 		_ = l.putBack(now, q, w.Schedule[i].Page(), false) // without live slots it can be freed
-	}
-	if failed {
-		q.stats.FailedWaves++
 	}
 	w.Executed, w.Faulted, w.OldestAge = 0, 0, 0
 	q.waves--

@@ -25,9 +25,6 @@ func (x *Extent) Page() uint32 { return uint32(x.Index >> ring.PageShift) }
 func (l *Ledger) Submit(now time.Time, dst []Extent, name string, b *Entry) ([]Extent, error) {
 	q, err := l.admit(now, name, b)
 	if err != nil {
-		if q := l.queues[name]; q != nil {
-			q.stats.Refused++
-		}
 		return dst, err
 	}
 	l.register(q, b)
@@ -82,7 +79,6 @@ func (l *Ledger) register(q *queue, b *Entry) {
 	b.result.Sequence = q.sequence
 	q.sequence += uint32(b.length)
 	q.pending += b.length
-	q.stats.Submitted += uint64(b.length)
 	l.pending += b.length
 	if !b.Deadline.IsZero() {
 		l.deadlines.push(b)

@@ -95,7 +95,7 @@ func (b *book) command(name string, args []string) error {
 	case "done": // name [fault=2] [again=3] [left=4]: the last slots fault, go round again, are not reached
 		return b.done(args)
 	case "fail": // name
-		b.ledger.Return(b.now, b.waves[args[0]], true)
+		b.ledger.Return(b.now, b.waves[args[0]])
 		delete(b.waves, args[0])
 	case "cancel": // queue id
 		batches, slots := b.ledger.Cancel(b.now, args[0], args[1])
@@ -123,7 +123,7 @@ func (b *book) command(name string, args []string) error {
 	case "stats": // queue
 		for _, q := range b.ledger.Stats().Queues {
 			if q.Name == args[0] {
-				b.printf("%s: pending %d, classes %v, %+v", q.Name, q.Pending, q.Classes, q.QueueStats)
+				b.printf("%s: pending %d, classes %v, %d executed, %d faulted", q.Name, b.ledger.Pending(q.Name), q.Classes, q.Executed, q.Faulted)
 			}
 		}
 	default:
@@ -290,7 +290,7 @@ func (b *book) wave(args []string) error {
 	b.publish(b.ledger.Reserve(nil, w))
 	later := b.ledger.Plan(w)
 	if w.Slots == 0 {
-		b.ledger.Return(b.now, w, false)
+		b.ledger.Return(b.now, w)
 		b.printf("%s: nothing, limited %t, later %t", name, w.Limited, later)
 		return nil
 	}
@@ -318,10 +318,10 @@ func (b *book) done(args []string) error {
 	c.Executed += uint32(at("wrong"))
 	if err := w.Collect(&c); err != nil {
 		b.printf("%s: %v", args[0], err)
-		b.ledger.Return(b.now, w, true)
+		b.ledger.Return(b.now, w)
 		return nil
 	}
-	if err := b.ledger.Settle(b.now, w, 5); err != nil {
+	if err := b.ledger.Settle(b.now, w); err != nil {
 		return err
 	}
 	b.printf("%s: %d executed, %d faulted, %d left, oldest %d, pending %d",

@@ -65,10 +65,7 @@ func (l *Ledger) Begin(now time.Time, w *Wave, name string, depth int) error {
 		depth = len(l.owners)
 	}
 	w.depth = q.bucket.allowance(now, depth)
-	if w.depth == 0 && q.pending > 0 {
-		w.Limited = true
-		q.stats.QuotaWaits++
-	}
+	w.Limited = w.depth == 0 && q.pending > 0
 	return nil
 }
 
