@@ -8,7 +8,6 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
-	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/ledger"
 )
 
@@ -34,7 +33,6 @@ type Engine struct {
 	// Set by New and never changed.
 	cfg     Config
 	catalog *kernel.Catalog
-	promote hotset.Config
 	flights []*flight
 	hands   int // goroutines that may write one batch
 
@@ -85,7 +83,6 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 		promotions: make([]promotion, cfg.MaxQueues),
 		hands:      handsOf(runtime.GOMAXPROCS(0)),
 	}
-	e.promote = promotionConfig(e.catalog)
 	var err error
 	if e.ledger, err = ledger.New(e.ledgerConfig()); err != nil {
 		return nil, err

@@ -7,31 +7,25 @@ import (
 	"ringmaster/ring"
 )
 
-func TestHotOpcodesAreThoseWithTheShare(t *testing.T) {
-	cfg := promotionConfig(kernel.BuiltIn())
-	var p promotion
-	if p.hot() != 0 {
-		t.Errorf("before anything ran: %x", p.hot())
-	}
-	var counts [ring.OpcodeBins]uint32
-	counts[kernel.OpAdd], counts[kernel.OpStore], counts[kernel.OpCopy] = 700, 280, 20
-	for range cfg.MinDwell {
-		p.settle(cfg, &counts)
-	}
-	if p.hot() != kernel.NewOpcodeSet(kernel.OpAdd, kernel.OpStore) {
-		t.Errorf("hot %x", p.hot())
-	}
-}
-
 func TestFencesAndFaultsAreNeverHot(t *testing.T) {
-	cfg := promotionConfig(kernel.BuiltIn())
+	c := kernel.BuiltIn()
 	var p promotion
-	var counts [ring.OpcodeBins]uint32
-	counts[kernel.OpFence], counts[kernel.OpFault] = 1000, 1000
-	for range 100 {
-		p.settle(cfg, &counts)
-	}
-	if p.hot() != 0 {
-		t.Errorf("hot set %x", p.hot())
+	for _, step := range []struct {
+		counts map[kernel.Opcode]uint32
+		want   kernel.OpcodeSet
+	}{
+		{map[kernel.Opcode]uint32{kernel.OpAdd: 700, kernel.OpStore: 280, kernel.OpCopy: 20}, kernel.NewOpcodeSet(kernel.OpAdd, kernel.OpStore)},
+		{map[kernel.Opcode]uint32{kernel.OpFence: 1000, kernel.OpFault: 1000}, 0},
+	} {
+		var counts [ring.OpcodeBins]uint32
+		for op, n := range step.counts {
+			counts[op] = n
+		}
+		for range 100 {
+			p.settle(c, &counts)
+		}
+		if p.hot() != step.want {
+			t.Errorf("%v: hot %x, want %x", step.counts, p.hot(), step.want)
+		}
 	}
 }

@@ -57,6 +57,6 @@ func (e *Engine) settle(f *flight) {
 	report.OldestAge = f.wave.OldestAge
 	report.Opcodes = c.OpcodeCounts
 	p := e.promotionOf(f)
-	p.settle(e.promote, &report.Opcodes)
+	p.settle(e.catalog, &report.Opcodes)
 	e.land(f, e.ledger.Settle(e.now(), &f.wave))
 }

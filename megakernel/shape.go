@@ -150,14 +150,6 @@ type promotion struct {
 	state  hotset.State
 }
 
-// promotionConfig has the thresholds for a catalog. Fences, which no kernel executes, and
-// faults, which are not work, are never fused.
-func promotionConfig(c *kernel.Catalog) hotset.Config {
-	cfg := hotset.DefaultConfig()
-	cfg.Fusable = c.All() & kernel.Fusable
-	return cfg
-}
-
 // promotionOf is the promotion of a flight's queue. Called with mu held.
 func (e *Engine) promotionOf(f *flight) *promotion {
 	w := f.wave.Window()
@@ -168,9 +160,10 @@ func (e *Engine) promotionOf(f *flight) *promotion {
 	return p
 }
 
-// settle takes in what a launch executed.
-func (p *promotion) settle(cfg hotset.Config, counts *[ring.OpcodeBins]uint32) {
-	p.state = hotset.Decide(cfg, p.state, (*hotset.Counts)(counts))
+// settle takes in what a launch executed. Fences, which no kernel executes, and faults, which
+// are not work, are never fused.
+func (p *promotion) settle(c *kernel.Catalog, counts *[ring.OpcodeBins]uint32) {
+	p.state = hotset.Decide(c.All()&kernel.Fusable, p.state, (*hotset.Counts)(counts))
 }
 
 // hot are the opcodes that deserve a fused kernel; none if the interpreter does.

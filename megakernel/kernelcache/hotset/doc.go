@@ -3,16 +3,14 @@
 // far, and gives the next state with the wanted set. No clock, no randomness, no
 // allocation.
 //
-// The set is the smallest one that makes up Config.ShareBps of what was executed,
-// provided that it has no more than Config.MaxHot members. Old launches count less and
-// less.
+// The set is the smallest one that makes up 95 % of what was executed, provided that it
+// has no more than 8 members. Old launches count less and less.
 //
 // # Why it does not flap
 //
-// A set stays while it covers Config.LeaveBps, which is below Config.ShareBps. A member
-// is dropped only if its share is below Config.StaleBps and the rest still covers
-// Config.ShareBps. After a change, Config.MinDwell launches pass before the
-// next one, because a change costs a compilation.
+// A set stays while it covers 90 %. A member is dropped only if its share is below 0.5 %
+// and the rest still covers 95 %. After a change 16 launches pass before the next one,
+// because a change costs a compilation.
 //
 // Launches that executed nothing say nothing and change nothing.
 package hotset

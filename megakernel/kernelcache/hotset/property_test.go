@@ -8,19 +8,6 @@ import (
 	"ringmaster/megakernel/kernel"
 )
 
-func anyConfig(t *rapid.T) Config {
-	cfg := Config{
-		ShareBps:   rapid.Uint32Range(2, full).Draw(t, "share"),
-		MaxHot:     rapid.IntRange(1, Opcodes).Draw(t, "max hot"),
-		MinDwell:   rapid.Uint32Range(0, 20).Draw(t, "dwell"),
-		DecayShift: rapid.Uint32Range(1, 16).Draw(t, "decay"),
-		Fusable:    kernel.OpcodeSet(rapid.Uint64().Draw(t, "fusable")),
-	}
-	cfg.LeaveBps = rapid.Uint32Range(0, cfg.ShareBps-1).Draw(t, "leave")
-	cfg.StaleBps = rapid.Uint32Range(0, full-cfg.LeaveBps).Draw(t, "stale")
-	return cfg
-}
-
 func anyObservation(t *rapid.T) *Counts {
 	o := &Counts{}
 	for range rapid.IntRange(0, 12).Draw(t, "opcodes") {
@@ -32,28 +19,28 @@ func anyObservation(t *rapid.T) *Counts {
 
 func TestDecisionsAreDeterministicAndBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfg := anyConfig(t)
+		fusable := kernel.OpcodeSet(rapid.Uint64().Draw(t, "fusable"))
 		var a, b State
 		sinceChange := uint32(0)
 		for range rapid.IntRange(1, 60).Draw(t, "launches") {
 			o := anyObservation(t)
 			before := a.Set
-			a, b = Decide(cfg, a, o), Decide(cfg, b, o)
+			a, b = Decide(fusable, a, o), Decide(fusable, b, o)
 			if a != b {
 				t.Fatalf("%+v and %+v", a, b)
 			}
-			if a.Set&^cfg.Fusable != 0 || a.Set.Len() > cfg.MaxHot {
-				t.Fatalf("set %x of at most %d, fusable %x", a.Set, cfg.MaxHot, cfg.Fusable)
+			if a.Set&^fusable != 0 || a.Set.Len() > maxHot {
+				t.Fatalf("set %x of at most %d, fusable %x", a.Set, maxHot, fusable)
 			}
 			if *o != (Counts{}) {
 				sinceChange++
 			}
 			if a.Set != before {
-				if cover := a.cover(a.Set, a.total(^kernel.OpcodeSet(0))); cover > full || a.Set != 0 && cover < cfg.ShareBps {
-					t.Fatalf("changed to %x with %d of %d", a.Set, cover, cfg.ShareBps)
+				if cover := a.cover(a.Set, a.total(every)); cover > full || a.Set != 0 && cover < shareBps {
+					t.Fatalf("changed to %x with %d of %d", a.Set, cover, shareBps)
 				}
-				if sinceChange < cfg.MinDwell {
-					t.Fatalf("changed after %d launches, the dwell is %d", sinceChange, cfg.MinDwell)
+				if sinceChange < minDwell {
+					t.Fatalf("changed after %d launches, the dwell is %d", sinceChange, minDwell)
 				}
 				sinceChange = 0
 			}
@@ -65,20 +52,19 @@ func TestDecisionsAreDeterministicAndBounded(t *testing.T) {
 // and none after it.
 func TestSteadyInputSettles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfg := anyConfig(t)
-		cfg.DecayShift = rapid.Uint32Range(1, 4).Draw(t, "short decay")
+		fusable := kernel.OpcodeSet(rapid.Uint64().Draw(t, "fusable"))
 		var s State
 		for range rapid.IntRange(0, 40).Draw(t, "launches before") {
-			s = Decide(cfg, s, anyObservation(t))
+			s = Decide(fusable, s, anyObservation(t))
 		}
 		o := anyObservation(t)
 		// 40 bits of weight that decay by 1/16 a launch are gone after 28 x 16 launches.
 		for range 600 {
-			s = Decide(cfg, s, o)
+			s = Decide(fusable, s, o)
 		}
 		for i := range 200 {
 			before := s.Set
-			if s = Decide(cfg, s, o); s.Set != before {
+			if s = Decide(fusable, s, o); s.Set != before {
 				t.Fatalf("changed to %x at launch %d of the same", s.Set, i)
 			}
 		}
@@ -89,14 +75,12 @@ func TestSteadyInputSettles(t *testing.T) {
 // never changes it.
 func TestNoChangeInsideTheBand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfg := DefaultConfig()
-		cfg.MinDwell = rapid.Uint32Range(0, 20).Draw(t, "dwell")
 		var s State
 		var warm Counts
 		warm[9] = 970
 		warm[3] = 30
 		for range 40 {
-			s = Decide(cfg, s, &warm)
+			s = Decide(every, s, &warm)
 		}
 		if s.Set != 1<<9 {
 			t.Fatalf("set %x", s.Set)
@@ -107,7 +91,7 @@ func TestNoChangeInsideTheBand(t *testing.T) {
 			hot := rapid.Uint32Range(9010, 9900).Draw(t, "hot")
 			part := rapid.Uint32Range(0, 10_000-hot).Draw(t, "part")
 			o[9], o[3], o[4] = hot, part, 10_000-hot-part
-			if s = Decide(cfg, s, &o); s.Set != 1<<9 {
+			if s = Decide(every, s, &o); s.Set != 1<<9 {
 				t.Fatalf("changed to %x", s.Set)
 			}
 		}
