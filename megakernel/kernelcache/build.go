@@ -79,7 +79,7 @@ func (s *Store) settle(at *site, key Kernel, p *Program, err error) {
 		}
 		return
 	}
-	delete(s.failures.failures, key)
+	delete(s.failures.of, key)
 	if p.FromDisk {
 		s.stats.Loaded++
 	} else {
@@ -194,7 +194,7 @@ func (s *Store) keep(name disk.Name, binary disk.Binary, err error) {
 	case errors.Is(err, disk.ErrTooLarge):
 		s.cfg.Log.Debug("program binary is not stored", "error", err)
 	default:
-		s.readOnly, s.stats.ReadOnly = true, err.Error()
+		s.readOnly = true
 		s.cfg.Log.Warn("program binaries are not stored any more; the next start compiles again",
 			"directory", dir.Path(), "error", err)
 	}

@@ -2,17 +2,14 @@ package kernelcache
 
 import (
 	"log/slog"
-	"time"
 
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
 // Config says what a store builds and how much it keeps.
 type Config struct {
-	Programs int           // programs kept, 1 at least
-	Queue    int           // keys that wait to be built, 1 at least
-	Retry    time.Duration // from a first failure of a key to the next try; doubles up to RetryMax
-	RetryMax time.Duration
+	Programs int // programs kept, 1 at least
+	Queue    int // keys that wait to be built, 1 at least
 
 	// Disk keeps binaries; nil keeps none. The store does not close it.
 	Disk *disk.Dir
@@ -22,5 +19,5 @@ type Config struct {
 // DefaultConfig keeps 96 programs: the widths of a tuner for two kernels of the ring, and
 // those of a dozen different graph jobs.
 func DefaultConfig() Config {
-	return Config{Programs: 96, Queue: 64, Retry: 5 * time.Second, RetryMax: 10 * time.Minute}
+	return Config{Programs: 96, Queue: 64}
 }

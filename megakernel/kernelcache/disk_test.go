@@ -159,7 +159,7 @@ func TestDirectoryThatCannotBeWrittenToIsReportedOnce(t *testing.T) {
 	if len(log) != 1 || !strings.Contains(log[0], dir.Path()) {
 		t.Errorf("log %q, want one line with the directory", log)
 	}
-	if st := w.Stats(); st.Built != 3 || st.Stored != 0 || st.ReadOnly == "" {
+	if st := w.Stats(); st.Built != 3 || st.Stored != 0 || !w.readOnly {
 		t.Errorf("%+v", st)
 	}
 }

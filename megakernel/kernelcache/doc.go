@@ -29,9 +29,9 @@
 //
 // Config.Programs are kept; the least recently used goes first, never one that
 // is held, so while more are held there are more. Config.Queue keys wait at
-// most. A kernel that cannot be built is tried again after Config.Retry,
-// each time after twice as long, or at once if somebody waits, and reported once
-// with the driver's log as long as it fails for the same reason.
+// most. A kernel that cannot be built is tried again after 5 s, each time after twice
+// as long, or at once if somebody waits, and reported once with the driver's log as
+// long as it fails for the same reason.
 //
 // # Disk
 //

@@ -2,56 +2,57 @@ package kernelcache
 
 import "time"
 
+// From a first failure of a kernel to the next try, doubled with each failure up to retryMost.
+const (
+	retryFirst = 5 * time.Second
+	retryMost  = 10 * time.Minute
+)
+
 // failures remembers what cannot be built, so that it is not tried at every
-// launch. It keeps limit keys and forgets the ones that failed longest ago.
-type failures[K comparable] struct {
-	limit    int
-	first    time.Duration
-	most     time.Duration
-	failures map[K]*failure
+// launch. It keeps limit kernels and forgets the ones that failed longest ago.
+type failures struct {
+	limit int
+	of    map[Kernel]*failure
 }
 
 type failure struct {
 	err    error
-	text   string // what was reported
 	pause  time.Duration
 	failed time.Time
 	serial uint64 // the store's number of failures with this one
 }
 
-// add takes in that a key failed and says whether that is to be reported.
-func (f *failures[K]) add(key K, err error, now time.Time, serial uint64) (report bool) {
-	known := f.failures[key]
+// add takes in that a kernel failed and says whether that is to be reported.
+func (f *failures) add(key Kernel, err error, now time.Time, serial uint64) (report bool) {
+	known := f.of[key]
 	if known == nil {
 		f.makeRoom()
 		known = &failure{}
-		f.failures[key] = known
+		f.of[key] = known
 	}
-	known.pause = min(max(2*known.pause, f.first), f.most)
-	report = known.text != err.Error()
-	known.err, known.text, known.failed = err, err.Error(), now
-	known.serial = serial
+	report = known.err == nil || known.err.Error() != err.Error()
+	*known = failure{err: err, pause: min(max(2*known.pause, retryFirst), retryMost), failed: now, serial: serial}
 	return report
 }
 
-// pending is the error of a key that is not to be tried yet, else nil.
-func (f *failures[K]) pending(key K, now time.Time) error {
-	if known := f.failures[key]; known != nil && now.Before(known.failed.Add(known.pause)) {
+// pending is the error of a kernel that is not to be tried yet, else nil.
+func (f *failures) pending(key Kernel, now time.Time) error {
+	if known := f.of[key]; known != nil && now.Before(known.failed.Add(known.pause)) {
 		return known.err
 	}
 	return nil
 }
 
-func (f *failures[K]) makeRoom() {
-	if len(f.failures) < f.limit {
+func (f *failures) makeRoom() {
+	if len(f.of) < f.limit {
 		return
 	}
-	var oldest K
+	var oldest Kernel
 	var at time.Time
-	for key, known := range f.failures {
+	for key, known := range f.of {
 		if at.IsZero() || known.failed.Before(at) {
 			oldest, at = key, known.failed
 		}
 	}
-	delete(f.failures, oldest)
+	delete(f.of, oldest)
 }

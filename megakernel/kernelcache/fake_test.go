@@ -168,7 +168,6 @@ type world struct {
 
 func (w *world) Get(key string) (*Program, bool) { return w.Store.Get(fakeKernel(key)) }
 func (w *world) Ready(key string) bool           { return w.Store.Ready(fakeKernel(key)) }
-func (w *world) Err(key string) error            { return w.Store.Err(fakeKernel(key)) }
 func (w *world) Failing(key string) error        { return w.Store.Failing(fakeKernel(key)) }
 
 func (w *world) Wait(ctx context.Context, key string) (*Program, error) {

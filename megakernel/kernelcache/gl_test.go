@@ -148,7 +148,7 @@ func TestLaunchesGoOnWhileAnotherWidthIsBuilt(t *testing.T) {
 			t.Logf("%d launches meanwhile, the longest %v; first launch of the new program %v", launches, longest, took)
 			break
 		}
-		if err := s.Err(widthKernel{s.family, 64}); err != nil {
+		if err := s.Failing(widthKernel{s.family, 64}); err != nil {
 			t.Fatal(err)
 		}
 		width, took := launch(t, device, old)
@@ -190,7 +190,7 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 			s.Release(p)
 		}
 		st := s.Stats()
-		t.Logf("%s: %v, %s", what, time.Since(begin), st)
+		t.Logf("%+v: %v, %+v", what, time.Since(begin), st)
 		if st.Built != built || st.Loaded != loaded || st.Refused != refused || len(log.Take()) != int(refused) {
 			t.Errorf("%s: %+v, want %d built, %d loaded, %d refused with a line each", what, st, built, loaded, refused)
 		}

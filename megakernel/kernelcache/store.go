@@ -41,7 +41,7 @@ type Store struct {
 	ready    map[Kernel]*Program // made at site
 	uses     uint64
 	queue    queue[Kernel]
-	failures failures[Kernel]
+	failures failures
 	changed  chan struct{} // closed, and made anew, when a build ended
 	stats    Stats
 	readOnly bool // the disk refused a write
@@ -71,7 +71,7 @@ func Open(cfg Config, target Target) *Store {
 		cfg:      cfg,
 		ready:    map[Kernel]*Program{},
 		queue:    queue[Kernel]{limit: cfg.Queue},
-		failures: failures[Kernel]{limit: 4 * cfg.Programs, first: cfg.Retry, most: cfg.RetryMax, failures: map[Kernel]*failure{}},
+		failures: failures{limit: 4 * cfg.Programs, of: map[Kernel]*failure{}},
 		changed:  make(chan struct{}),
 	}
 	s.begin(target)
@@ -206,16 +206,6 @@ func (s *Store) Prefetch(keys ...Kernel) (dropped int) {
 	return dropped
 }
 
-// Err is why a key's last build failed; nil if it is ready, or if nothing was tried.
-func (s *Store) Err(key Kernel) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.failures.failures[key]; known != nil {
-		return known.err
-	}
-	return nil
-}
-
 // Failing is why a key is not built when Get or Prefetch ask for it, because its
 // last build failed a short time ago; else nil.
 func (s *Store) Failing(key Kernel) error {
@@ -236,7 +226,7 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	st.Ready, st.Waiting, st.Failing = len(s.ready), len(s.queue.items), len(s.failures.failures)
+	st.Ready, st.Waiting = len(s.ready), len(s.queue.items)
 	for _, p := range s.ready {
 		if p.holds > 0 {
 			st.Held++
@@ -261,7 +251,7 @@ func (s *Store) Move(target Target) {
 	}
 	old := s.site
 	s.begin(target)
-	clear(s.failures.failures)
+	clear(s.failures.of)
 	if old.building != nil {
 		s.queue.push(*old.building, wanted)
 	}
@@ -346,7 +336,7 @@ func (s *Store) ask(key Kernel, u urgency) error {
 func (s *Store) askFor(key Kernel, before *uint64, tried bool) error {
 	if !tried {
 		*before = s.stats.Failed
-	} else if known := s.failures.failures[key]; known != nil && known.serial > *before {
+	} else if known := s.failures.of[key]; known != nil && known.serial > *before {
 		return fmt.Errorf("kernel %s: %w", key, known.err)
 	}
 	return s.ask(key, waited)

@@ -102,8 +102,8 @@ func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 				t.Errorf("again: %+v", p)
 			}
 			ps.Release(&p)
-			if st := ps.store.Stats(); st.Failed != 1 || ps.store.Err(ps.key(fused)) == nil {
-				t.Errorf("%+v, %v: want one try", st, ps.store.Err(ps.key(fused)))
+			if st := ps.store.Stats(); st.Failed != 1 || ps.store.Failing(ps.key(fused)) == nil {
+				t.Errorf("%+v, %v: want one try", st, ps.store.Failing(ps.key(fused)))
 			}
 		})
 	}
