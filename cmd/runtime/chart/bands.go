@@ -23,8 +23,11 @@ type Bands struct {
 	Bands   []Band
 }
 
-// Height of a band with its gap, in pixels.
-const bandHigh, bandGap = 16, 3
+// Measures in pixels: a band and its gap, and the room for the names beside the bands, the title, and the axis.
+const (
+	bandHigh, bandGap     = 16, 3
+	besides, above, below = 70, 20, 18
+)
 
 // Draw draws the bands over a common axis of time.
 func (b *Bands) Draw() string {
@@ -44,6 +47,9 @@ func (b *Bands) Draw() string {
 	}
 	return w.end()
 }
+
+// textWidth is about how many pixels a text of the drawings' font takes.
+func textWidth(text string) float64 { return 6.2 * float64(len([]rune(text))) }
 
 // Strip draws the states of one thing without names or axis, for a row of a table.
 func Strip(spans []Span, seconds float64, wide, high int) string {

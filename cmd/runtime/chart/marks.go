@@ -75,7 +75,7 @@ func (p *Panel) draw(w *writer, unit string) {
 		}
 		w.add(`<path class="`).add(class).add(`" d="M`).at(at(m.Low)).add(" ").at(y).add("H").at(at(m.High)).add(`"/>`)
 		w.add(`<circle class="`).add(class).add(`" cx="`).at(at(m.Mid)).add(`" cy="`).at(y).add(`" r="3"><title>`)
-		w.name(Number(m.Mid)).add(" ").name(unit).add("</title></circle>\n")
+		w.name(number(m.Mid)).add(" ").name(unit).add("</title></circle>\n")
 	}
 }
 

@@ -2,8 +2,8 @@ package chart
 
 import "strings"
 
-// Style is the style sheet of all drawings: a page has it once, a file in itself. Colours 0 to 7 tell states and lines
-// apart, also for those who do not see all colours (seven of Okabe and Ito's, 2008, and a grey); every state is named in
+// Style is the style sheet of all drawings: a page has it once, a file in itself. Colours 0 to 7 tell states apart,
+// also for those who do not see all colours (seven of Okabe and Ito's, 2008, and a grey); every state is named in
 // words beside its colour.
 const Style = `
 :root { color-scheme: light dark; --ink: #1b1b1b; --soft: #6b6b6b; --rule: #dddddd; --paper: #ffffff; --strong: #c03030 }
@@ -21,10 +21,9 @@ const Style = `
 .c0 { --own: #b8b8b8 } .c1 { --own: #56b4e9 } .c2 { --own: #e69f00 } .c3 { --own: #009e73 }
 .c4 { --own: #cc79a7 } .c5 { --own: #d55e00 } .c6 { --own: #8c9fd9 } .c7 { --own: #f0e442 }
 .chart .area { fill: var(--own) }
-.chart .line { fill: none; stroke: var(--own); stroke-width: 1.5 }
 `
 
-// Colours is how many states or lines have a colour of their own; a number beyond begins again.
+// Colours is how many states have a colour of their own; a number beyond begins again.
 const Colours = 8
 
 // File is a drawing as a file of its own: with the style sheet, on paper.

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"math"
 	"strings"
 	"testing"
 )
@@ -29,28 +28,9 @@ func TestBandsStandWhereTheirTimeIs(t *testing.T) {
 	}
 }
 
-func TestALineIsInterruptedWhereNothingIsKnown(t *testing.T) {
-	l := Lines{Title: "rate", Unit: "/s", Seconds: 10, Wide: besides + 100, High: above + 100 + below, Lines: []Line{{Name: "records", Points: []Point{
-		{Ago: 20, Value: 9e9}, {Ago: 10, Value: 0}, {Ago: 5, Value: 1}, {Ago: 4, Value: math.NaN()}, {Ago: 2, Value: 2}, {Ago: 0, Value: 1},
-	}}}}
-	text := l.Draw()
-	var line string
-	for _, d := range all(t, text, "path", "d") {
-		if strings.Count(d, "M") == 2 {
-			line = d
-		}
-	}
-	if want := "M70.0 120.0L120.0 70.0M150.0 20.0L170.0 70.0"; line != want {
-		t.Errorf("line %s, want %s", line, want)
-	}
-	if !strings.Contains(text, "records 1/s") || !strings.Contains(text, ">2/s<") {
-		t.Errorf("no legend or no axis in %s", text)
-	}
-}
-
 func TestNumbersHaveThreeDigitsAndAPrefix(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1: "1", 999: "999", 1250: "1.25 k", 2e6: "2 M", 3e15: "3e+03 T", .00083: "830 µ", 1e-12: "0.001 n", -1500: "-1.5 k", 999.6: "1 k", 999_999: "1 M", .0009999: "1 m"} {
-		if got := Number(v); got != want {
+		if got := number(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
 	}

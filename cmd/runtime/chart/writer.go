@@ -52,8 +52,8 @@ func (w *writer) rule(x1, y1, x2, y2 float64) {
 // colour is the class of the colour of that number.
 func (w *writer) colour(n int) *writer { return w.add(" c").int(((n % Colours) + Colours) % Colours) }
 
-// Number is a value in three digits, with the SI prefix of its size: 1.25 k, 830 µ.
-func Number(v float64) string {
+// number is a value in three digits, with the SI prefix of its size: 1.25 k, 830 µ.
+func number(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}

@@ -23,16 +23,6 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f.Value)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
-func (f *Figure) UnmarshalJSON(text []byte) error {
-	*f = Figure{}
-	if string(text) == "null" {
-		return nil
-	}
-	f.Known = true
-	return json.Unmarshal(text, &f.Value)
-}
-
 const (
 	rateOver  = 5 // complete seconds over which a rate is taken
 	rateSlots = 8 // seconds that are kept, more than rateOver by the one under way

@@ -133,9 +133,9 @@ func (p *past) hold(now, until time.Time, plan Plan, failed bool) {
 
 // Span is a time in which something was the same, to within ten seconds.
 type Span struct {
-	From  time.Time `json:"from"`
-	To    time.Time `json:"to"`
-	Label string    `json:"label"` // a word; "" where nothing is known
+	From  time.Time
+	To    time.Time
+	Label string // a word; "" where nothing is known
 }
 
 // Labels of spans without a plan.

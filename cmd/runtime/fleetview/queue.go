@@ -19,11 +19,11 @@ const (
 
 // Change is one change of a queue's plan.
 type Change struct {
-	At       time.Time `json:"at"`
-	Decision uint64    `json:"decision,string"`
-	Plan     Plan      `json:"plan"`
-	Error    string    `json:"error,omitempty"`
-	Why      string    `json:"why"`
+	At       time.Time
+	Decision uint64
+	Plan     Plan
+	Error    string
+	Why      string
 }
 
 // queue is what is known of one.
@@ -70,12 +70,17 @@ type queue struct {
 
 // Launched is the last launch of a queue, as its worker reported it.
 type Launched struct {
-	Geometry   telemetry.Geometry `json:"-"`
-	Mode       string             `json:"mode"`
-	Kernel     string             `json:"kernel"`
-	ElapsedNs  uint64             `json:"elapsed_ns"`
-	Executed   uint64             `json:"executed"`
-	NotApplied string             `json:"not_applied,omitempty"`
+	width, groups uint32
+	Kernel        string
+	ElapsedNs     uint64
+	Executed      uint64
+	NotApplied    string // why it ran otherwise than recommended, "" if it did not
+}
+
+// Geometry is the width of a workgroup by the number of workgroups that ran.
+func (l *Launched) Geometry() string {
+	ran := Plan{Width: l.width, Groups: l.groups}
+	return ran.Geometry()
 }
 
 // advise takes the newest recommendation.
@@ -156,9 +161,10 @@ func (q *queue) launched(now time.Time, l *telemetry.Launch) {
 	}
 	q.length -= uint32(min(uint64(q.length), l.Executed)) // the next decision says anew what waits; without more work there is none
 	q.launchAt = now
-	q.launch.Geometry, q.launch.ElapsedNs, q.launch.Executed = l.Applied, l.ElapsedNs, l.Executed
-	q.launch.Mode = l.Mode.String()
-	q.launch.Kernel, q.launch.NotApplied = text.Plain(l.Kernel), text.Plain(l.NotApplied)
+	q.launch = Launched{
+		width: l.Applied.WorkgroupSizeX, groups: l.Applied.Groups, Kernel: text.Plain(l.Kernel),
+		ElapsedNs: l.ElapsedNs, Executed: l.Executed, NotApplied: text.Plain(l.NotApplied),
+	}
 }
 
 // ended takes the done record of a batch.

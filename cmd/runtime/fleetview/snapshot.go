@@ -2,13 +2,16 @@ package fleetview
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"ringmaster/telemetry"
 )
+
+// Source is where rows come from, as they are now. Its methods may be called by several goroutines.
+type Source interface {
+	Look() Snapshot
+	Detail(worker, queue string) (Detail, bool)
+}
 
 // Snapshot is all rows at a moment.
 type Snapshot struct {
@@ -205,28 +208,21 @@ func (r *runtime) row(now time.Time) Runtime {
 	return row
 }
 
-// ID is an identifier of 64 bits. Its text is 16 hexadecimal digits.
-type ID uint64
-
-// MarshalText is of package encoding.
-func (id ID) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(id)), nil }
-
 // Detail is all that is known of one queue.
 type Detail struct {
 	Queue
-	Reasons     []Reason          `json:"reasons"`    // of the newest decision
-	Changes     []Change          `json:"changes"`    // of the plan, the newest last
-	Topologies  []Span            `json:"topologies"` // over ten minutes
-	Modes       []Span            `json:"modes"`      // over ten minutes
-	Geometries  []Span            `json:"geometries"` // over ten minutes
-	Publisher   ID                `json:"publisher"`  // incarnation; 0: none was heard
-	ReportedAge Figure            `json:"reported_s"` // since its newest queue record
-	TargetMs    uint32            `json:"latency_target_ms"`
-	Launched    *Launched         `json:"launched,omitempty"` // last
-	Applied     string            `json:"applied,omitempty"`  // its geometry
-	LaunchAge   Figure            `json:"launched_s"`
-	RefusedBy   map[string]uint64 `json:"refused_by_reason,omitempty"`
-	LastRefusal string            `json:"last_refusal,omitempty"`
+	Reasons     []Reason // of the newest decision
+	Changes     []Change // of the plan, the newest last
+	Topologies  []Span   // over ten minutes
+	Modes       []Span   // over ten minutes
+	Geometries  []Span   // over ten minutes
+	Publisher   uint64   // incarnation; 0: none was heard
+	ReportedAge Figure   // since its newest queue record
+	TargetMs    uint32
+	Launched    *Launched // last
+	LaunchAge   Figure
+	RefusedBy   map[string]uint64
+	LastRefusal string
 }
 
 // Detail is what is known of a queue; false if nothing is.
@@ -236,7 +232,7 @@ func (v *View) Detail(now time.Time, worker, name string) (Detail, bool) {
 		return Detail{}, false
 	}
 	d := Detail{
-		Queue: v.row(now, q), Reasons: Reasons(q.reasons), Changes: slices.Clone(q.changes), Publisher: ID(q.publisher), TargetMs: q.target,
+		Queue: v.row(now, q), Reasons: Reasons(q.reasons), Changes: slices.Clone(q.changes), Publisher: q.publisher, TargetMs: q.target,
 		RefusedBy: maps.Clone(q.reasonsOf), LastRefusal: q.lastRefusal,
 		Topologies: q.past.spans(now, func(p *Plan) string { return p.Topology }),
 		Modes:      q.past.spans(now, (*Plan).Kernel),
@@ -247,13 +243,7 @@ func (v *View) Detail(now time.Time, worker, name string) (Detail, bool) {
 	}
 	if !q.launchAt.IsZero() {
 		launched := q.launch
-		d.Launched, d.LaunchAge, d.Applied = &launched, known(now.Sub(q.launchAt).Seconds()), geometryText(&launched.Geometry)
+		d.Launched, d.LaunchAge = &launched, known(now.Sub(q.launchAt).Seconds())
 	}
 	return d, true
-}
-
-// geometryText is a launch's width by its groups, and the chunk.
-func geometryText(g *telemetry.Geometry) string {
-	p := Plan{Width: g.WorkgroupSizeX, Groups: g.Groups}
-	return p.Geometry()
 }

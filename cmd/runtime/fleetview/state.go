@@ -52,7 +52,7 @@ func (q *queue) state(now, began time.Time) (State, string) {
 	case !q.failedAt.IsZero() && now.Sub(q.failedAt) < lately:
 		return Failing, fmt.Sprintf("a launch failed %s ago: %s", Ago(now.Sub(q.failedAt)), q.failed)
 	case q.waits(now):
-		return Waiting, fmt.Sprintf("%s, none executed for %s", text.Plural(uint64(q.waiting()), "slot")+" waiting", Ago(now.Sub(q.progress)))
+		return Waiting, fmt.Sprintf("%s, none executed for %s", text.Plural(uint64(q.length), "slot")+" waiting", Ago(now.Sub(q.progress)))
 	case !q.lastRefusalAt.IsZero() && now.Sub(q.lastRefusalAt) < lately:
 		return Refused, q.lastRefusal
 	case !q.advised && q.records.total > 0 && now.Sub(began) >= undecidedAfter && now.Sub(q.heard) < undecidedAfter:
@@ -74,11 +74,8 @@ func SilentEmpty(publisher uint64, silent time.Duration) string {
 
 // waits reports whether slots wait and nothing has been executed for too long, on a worker whose launches are heard.
 func (q *queue) waits(now time.Time) bool {
-	return q.launches.total > 0 && q.waiting() > 0 && now.Sub(q.progress) >= waitingAfter
+	return q.launches.total > 0 && q.length > 0 && now.Sub(q.progress) >= waitingAfter
 }
-
-// waiting is the newest length that is known of the queue.
-func (q *queue) waiting() uint32 { return q.length }
 
 // Ago is a time that has passed, short: 0.4 s, 12 s, 3 min, 2 h.
 func Ago(d time.Duration) string {

@@ -81,9 +81,8 @@ func software(device string) bool {
 
 // RuntimeSaid is what a process that decides says of itself.
 type RuntimeSaid struct {
-	ID, Version    string
-	Worker, Device string
-	Status         RuntimeStatus
+	ID, Version, Worker string
+	Status              RuntimeStatus
 }
 
 // RuntimeStatus is what the view reads of a runtime's status.

@@ -18,15 +18,9 @@ import (
 	"ringmaster/cmd/runtime/fleetview"
 )
 
-// Source is what is shown. Its methods are called by several goroutines.
-type Source interface {
-	Look() fleetview.Snapshot
-	Detail(worker, queue string) (fleetview.Detail, bool)
-}
-
 // Config says what the pages show.
 type Config struct {
-	Source  Source
+	Source  fleetview.Source
 	Explain func(ctx context.Context, worker, queue string, decision uint64) (explain.Explanation, error)
 	Bus     string // which server, for the head
 	Log     *slog.Logger

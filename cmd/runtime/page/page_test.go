@@ -67,7 +67,7 @@ func (b *bus) Detail(worker, queue string) (fleetview.Detail, bool) {
 
 func serve(t *testing.T) *httptest.Server { return serveOf(t, newBus()) }
 
-func serveOf(t *testing.T, source Source) *httptest.Server {
+func serveOf(t *testing.T, source fleetview.Source) *httptest.Server {
 	t.Helper()
 	explained := func(_ context.Context, worker, queue string, decision uint64) (explain.Explanation, error) {
 		if queue != "jobs" {

@@ -12,12 +12,6 @@ import (
 	"ringmaster/cmd/runtime/fleetview"
 )
 
-// Source is what is shown.
-type Source interface {
-	Look() fleetview.Snapshot
-	Detail(worker, queue string) (fleetview.Detail, bool)
-}
-
 // lookEvery is how often the screen is made anew.
 const lookEvery = 500 * time.Millisecond
 
@@ -102,7 +96,7 @@ func (s *screen) counts() (wrong int, ways string) {
 // model drives a screen in bubbletea.
 type model struct {
 	screen
-	source Source
+	source fleetview.Source
 }
 
 type tick time.Time

@@ -29,7 +29,7 @@ func (s *screen) page() []string {
 	row("work", "%s batches/s, %s slots/s, %s stored; submission to done p50 %s, p99 %s",
 		q.Batches.Number(), q.Slots.Number(), q.Stored.Number(), q.Done50.Span(), q.Done99.Span())
 	if d.Launched != nil {
-		row("launch", "%s by %s, %s slots in %s, %s ago%s", d.Applied, d.Launched.Kernel, text.Grouped(d.Launched.Executed),
+		row("launch", "%s by %s, %s slots in %s, %s ago%s", d.Launched.Geometry(), d.Launched.Kernel, text.Grouped(d.Launched.Executed),
 			fleetview.Short(time.Duration(min(d.Launched.ElapsedNs, 1<<62))), d.LaunchAge.Ago(), notApplied(d.Launched.NotApplied))
 	}
 	if q.Refusals > 0 {

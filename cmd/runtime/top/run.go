@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"ringmaster/cmd/runtime/fleetview"
 	"ringmaster/cmd/runtime/text"
 )
 
@@ -17,7 +18,7 @@ import (
 const framesPerSecond = 20
 
 // Run shows a source on a terminal until the user leaves or ctx ends.
-func Run(ctx context.Context, source Source, bus string, in io.Reader, out io.Writer) error {
+func Run(ctx context.Context, source fleetview.Source, bus string, in io.Reader, out io.Writer) error {
 	m := &model{screen: screen{bus: bus}, source: source}
 	m.look()
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(os.Environ()),
@@ -40,7 +41,7 @@ type Plain struct {
 }
 
 // Print prints what a source knows now and then.
-func (p *Plain) Print(ctx context.Context, source Source, out io.Writer) error {
+func (p *Plain) Print(ctx context.Context, source fleetview.Source, out io.Writer) error {
 	for i := 0; p.Count == 0 || i < p.Count; i++ {
 		select {
 		case <-ctx.Done():
@@ -54,7 +55,7 @@ func (p *Plain) Print(ctx context.Context, source Source, out io.Writer) error {
 	return nil
 }
 
-func (p *Plain) print(source Source, out io.Writer, i int) error {
+func (p *Plain) print(source fleetview.Source, out io.Writer, i int) error {
 	s := &screen{width: p.Width, snap: source.Look()}
 	if p.JSON {
 		return text.JSON(out, &s.snap)

@@ -53,7 +53,7 @@ type user struct {
 	m *model
 }
 
-func sit(t *testing.T, source Source, width, height int) *user {
+func sit(t *testing.T, source fleetview.Source, width, height int) *user {
 	t.Helper()
 	u := &user{t, &model{screen: screen{bus: "nats://127.0.0.1:4222"}, source: source}}
 	u.m.look()

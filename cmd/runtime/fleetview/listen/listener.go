@@ -194,7 +194,7 @@ func (l *Listener) ask(ctx context.Context) {
 	asking.Go(func() {
 		l.learn("runtimes", client.Survey(ctx, l.conn, func(r client.Runtime) {
 			if status, err := fleetview.ParseStatus(r.Status); err == nil {
-				said := fleetview.RuntimeSaid{ID: r.ID, Version: r.Version, Worker: r.Worker, Device: r.Device, Status: status}
+				said := fleetview.RuntimeSaid{ID: r.ID, Version: r.Version, Worker: r.Worker, Status: status}
 				l.hear(func(now time.Time) { l.view.Runtime(now, said) })
 			}
 		}))
