@@ -22,9 +22,6 @@ type Config struct {
 	MaxBytes int64
 }
 
-// formerStream is the name of a log that had a stream of its own.
-const formerStream = "stream"
-
 // Open starts a log of what a process decides by a policy, or returns nil if none is wanted.
 // The error says why there cannot be one.
 func Open(cfg Config, incarnation uint64, by policy.Config, log *slog.Logger) (*Log, error) {
@@ -32,8 +29,6 @@ func Open(cfg Config, incarnation uint64, by policy.Config, log *slog.Logger) (*
 	switch {
 	case cfg.File == "":
 		return nil, nil
-	case cfg.File == formerStream:
-		return nil, errors.New("decision log: where the server has JetStream, decisions are stored without a log: leave it out, or name a file (./stream)")
 	case cfg.MaxBytes < MinBytes:
 		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", cfg.MaxBytes, MinBytes)
 	}

@@ -29,7 +29,7 @@ func Running(s *worker.State, mine string, unexpected error) (found []Finding) {
 	if s.Version != mine {
 		other = fmt.Sprintf("; this is version %s", mine)
 	}
-	add(false, "version %s, %s%s", cmp.Or(text.Plain(s.Version), "unknown"), cmp.Or(text.Plain(string(s.Role)), "of an earlier version"), other)
+	add(false, "version %s, %s%s", cmp.Or(text.Plain(s.Version), "unknown"), text.Plain(string(s.Role)), other)
 	switch d := s.Device; {
 	case d == nil:
 		add(false, "device: none")

@@ -53,9 +53,9 @@ var (
 	errRole        = errors.New("unknown role")
 )
 
-// parse reads a claim from its text. The claims of versions without roles decide.
+// parse reads a claim from its text.
 func parse(text []byte) (Claim, error) {
-	c := Claim{Role: RoleDecides}
+	var c Claim
 	if len(text) > maxClaim {
 		return Claim{}, errTooLong
 	}

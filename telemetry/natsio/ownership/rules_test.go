@@ -225,18 +225,19 @@ func TestClaimsAreRead(t *testing.T) {
 	if got, err := parse(own.text()); err != nil || got != own {
 		t.Errorf("%+v, %v", got, err)
 	}
-	old, err := parse([]byte(`{"incarnation":"9","worker":"*","deciding":true,"since_ns":5,"process":"old","more":[{}]}`))
-	if want := (Claim{9, AnyWorker, RoleDecides, true, 5, "old"}); err != nil || old != want {
-		t.Errorf("of a version without roles: %+v, %v", old, err)
+	newer, err := parse([]byte(`{"incarnation":"9","worker":"*","role":"decides","deciding":true,"since_ns":5,"process":"p","more":[{}]}`))
+	if want := (Claim{9, AnyWorker, RoleDecides, true, 5, "p"}); err != nil || newer != want {
+		t.Errorf("with a field more: %+v, %v", newer, err)
 	}
-	for _, text := range []string{"", "{", "[]", "7", "null", `{"incarnation":"0","worker":"w"}`, `{"incarnation":"9","worker":"a.b"}`, `{"incarnation":9,"worker":"w"}`,
-		`{"incarnation":"9","worker":"w","since_ns":1e99}`, `{"incarnation":"9","worker":"w","role":"king"}`, `{"incarnation":"9","worker":"*","role":"fallback"}`,
-		fmt.Sprintf(`{"incarnation":"9","worker":"w","process":%q}`, make([]byte, maxClaim))} {
+	for _, text := range []string{"", "{", "[]", "7", "null", `{"incarnation":"0","worker":"w","role":"decides"}`,
+		`{"incarnation":"9","worker":"a.b","role":"decides"}`, `{"incarnation":9,"worker":"w","role":"decides"}`, `{"incarnation":"9","worker":"w"}`,
+		`{"incarnation":"9","worker":"w","role":"decides","since_ns":1e99}`, `{"incarnation":"9","worker":"w","role":"king"}`, `{"incarnation":"9","worker":"*","role":"fallback"}`,
+		fmt.Sprintf(`{"incarnation":"9","worker":"w","role":"decides","process":%q}`, make([]byte, maxClaim))} {
 		if c, err := parse([]byte(text)); err == nil {
 			t.Errorf("%.80s is taken for %+v", text, c)
 		}
 	}
-	long, err := parse([]byte(`{"incarnation":"9","worker":"w","process":"` + strings.Repeat("ä", 2*maxProcess/3) + `"}`))
+	long, err := parse([]byte(`{"incarnation":"9","worker":"w","role":"decides","process":"` + strings.Repeat("ä", 2*maxProcess/3) + `"}`))
 	if err != nil || len(long.Process) > maxProcess || cmp.Compare(len(long.Process), 1) < 0 {
 		t.Errorf("process of %d bytes: %v", len(long.Process), err)
 	}
