@@ -109,8 +109,6 @@ func (x *executor) fetchWave(f *flight) error {
 	begin := f.submitted
 	if x.lastEnd.After(begin) {
 		begin = x.lastEnd // it waited behind another wave
-	} else if !x.lastEnd.IsZero() {
-		f.report.IdleNs = uint64(begin.Sub(x.lastEnd))
 	}
 	device := uint64(0)
 	if f.queries[0].Query != 0 {

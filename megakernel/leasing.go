@@ -126,9 +126,6 @@ func (x *executor) leased(f *flight) bool {
 	r.Kernel, r.Fingerprint = k, fingerprint
 	r.Wanted = r.Kernel
 	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), gpu.TimeFinish
-	if !x.lastEnd.IsZero() {
-		r.IdleNs = uint64(begin.Sub(x.lastEnd))
-	}
 	x.lastEnd = end
 	x.scatter(f, n)
 	return true

@@ -49,7 +49,6 @@ type Report struct {
 	NotApplied  string          // why Applied differs from Recommended, or Kernel from Wanted, or why no lease ran it that was asked for; empty if nothing does
 	ElapsedNs   uint64          // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  gpu.TimeSource
-	IdleNs      uint64                  // from the end of the dispatch before to this one's begin, 0 for the first and behind another
 	WallNs      uint64                  // host time from Start until the report was handed out
 	Scheduled   uint32                  // slots in the launch's schedule that were not finished before
 	Executed    uint32                  // of them, slots that reached done

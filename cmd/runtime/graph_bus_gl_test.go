@@ -37,8 +37,10 @@ func newGraphBus(t *testing.T, args ...string) *graphBus {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.conn.Close)
-	if _, err := b.conn.SubscribeGraphs("w1", "walks", func(_, _ string, h *telemetry.Header, g *telemetry.Graph) {
-		b.records <- telemetry.Record{Header: *h, Graph: *g}
+	if _, err := b.conn.SubscribeTelemetry("w1", "walks", func(_, _ string, r *telemetry.Record) {
+		if r.Kind == telemetry.KindGraph {
+			b.records <- telemetry.Record{Header: r.Header, Graph: r.Graph}
+		}
 	}); err != nil {
 		t.Fatal(err)
 	}

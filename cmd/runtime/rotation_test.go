@@ -112,10 +112,13 @@ func TestNothingIsLostWhenCertificatesAreRotated(t *testing.T) {
 	from, to := r.connect(), r.connect()
 	var mu sync.Mutex
 	newest, news := map[string]uint32{}, make(chan struct{}, 1)
-	if _, err := to.SubscribeGraphs("w1", "*", func(_, queue string, _ *telemetry.Header, g *telemetry.Graph) {
+	if _, err := to.SubscribeTelemetry("w1", "*", func(_, queue string, r *telemetry.Record) {
+		if r.Kind != telemetry.KindGraph {
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		newest[queue] = g.NodeCount
+		newest[queue] = r.Graph.NodeCount
 		select {
 		case news <- struct{}{}:
 		default: // the last news have not been looked at yet

@@ -68,13 +68,6 @@ func (c *Conn) SubscribeLaunches(worker, queue string, fn func(worker, queue str
 	})
 }
 
-// SubscribeGraphs calls fn for every graph record among the telemetry of a queue; see SubscribeLaunches.
-func (c *Conn) SubscribeGraphs(worker, queue string, fn func(worker, queue string, h *telemetry.Header, g *telemetry.Graph)) (*Subscription, error) {
-	return c.subscribe(c.cfg.Subjects.Telemetry, worker, queue, telemetry.KindGraph, func(worker, queue string, r *telemetry.Record) {
-		fn(worker, queue, &r.Header, &r.Graph)
-	})
-}
-
 // SubscribeTelemetry calls fn for every record of the telemetry of a queue, whatever its kind; see SubscribeLaunches.
 func (c *Conn) SubscribeTelemetry(worker, queue string, fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
 	return c.subscribe(c.cfg.Subjects.Telemetry, worker, queue, anyTelemetry, fn)

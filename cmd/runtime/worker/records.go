@@ -10,23 +10,20 @@ import (
 	"ringmaster/telemetry"
 )
 
-// launchRecord is the wire form of a report.
+// launchRecord is the wire form of a report, but for what the worker actor knows of the launch's place among others.
 func launchRecord(r *megakernel.Report) telemetry.Launch {
 	l := telemetry.Launch{
-		Launch: r.Launch, Decision: r.Decision, Status: telemetry.LaunchOK,
-		Applied: actors.WireGeometry(r.Applied), AppliedDepth: r.Applied.Depth,
-		Recommended: actors.WireGeometry(r.Recommended), NotApplied: r.NotApplied,
-		ElapsedNs: r.ElapsedNs, TimeSource: TimeSource(r.TimeSource), IdleNs: r.IdleNs, WallNs: r.WallNs,
+		Status: telemetry.LaunchOK, Applied: actors.WireGeometry(r.Applied), AppliedDepth: r.Applied.Depth, NotApplied: r.NotApplied,
+		ElapsedNs: r.ElapsedNs, TimeSource: TimeSource(r.TimeSource), WallNs: r.WallNs,
 		Executed: uint64(r.Executed), Faulted: uint64(r.Faulted), Requeued: uint64(r.Requeued),
 		OpcodeCounts: r.Opcodes[:], Fingerprint: r.Fingerprint[:],
 	}
 	if r.Leased {
 		l.Mode = telemetry.ModeLease
 	}
-	l.Has = telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasStatus |
+	l.Has = telemetry.HasStatus |
 		telemetry.HasAppliedWorkgroupSizeX | telemetry.HasAppliedGroups | telemetry.HasAppliedClaimChunk | telemetry.HasAppliedDepth |
-		telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk |
-		telemetry.HasElapsedNs | telemetry.HasTimeSource | telemetry.HasIdleNs | telemetry.HasWallNs |
+		telemetry.HasElapsedNs | telemetry.HasTimeSource | telemetry.HasWallNs |
 		telemetry.HasExecuted | telemetry.HasFaulted | telemetry.HasRequeued | telemetry.HasOpcodeCounts | telemetry.HasFingerprint
 	if l.NotApplied != "" {
 		l.Has |= telemetry.HasNotApplied
