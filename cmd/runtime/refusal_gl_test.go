@@ -61,7 +61,7 @@ func TestACommandThatLacksOneRightSaysWhich(t *testing.T) {
 	}
 	for user, commands := range map[string]map[string]string{ // the subjects that a command needs, by what they contain
 		"publisher-w1-q":  {"publish": "telemetry _INBOX"},
-		"subscriber-w1-q": {"watch --count 1": "recommend"},
+		"subscriber-w1-q": {"watch --count 1": "recommend", "top --plain --every 200ms": "recommend _INBOX"},
 		"submitter-w1-q": {
 			"submit --slots nop": "v1.work v1.done.w1.q v1.rejected _INBOX", "submit --slots nop --no-wait": "v1.work _INBOX",
 			"heap download 0:4": "heap _INBOX", "cancel b1": "cancel _INBOX", "graph list": "v1.graph _INBOX",

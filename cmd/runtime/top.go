@@ -47,7 +47,11 @@ func (c *topCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	if !screen.Terminal {
 		width = pipeWidth
 	}
-	return c.show(ctx, conn, cfg, std, width)
+	err = c.show(ctx, conn, cfg, std, width)
+	if refused := option.Refused(ctx); refused != nil {
+		return refused
+	}
+	return err
 }
 
 // pipeWidth is the width of --plain where nobody says how wide lines may be: all columns have room.

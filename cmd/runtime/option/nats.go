@@ -83,10 +83,18 @@ func (f *NATS) With(ctx context.Context, name string, log *slog.Logger, do func(
 	ctx, cancel := conn.Permitted(ctx, dispensable...)
 	defer cancel()
 	err = do(ctx, conn)
+	if refused := Refused(ctx); refused != nil {
+		return refused
+	}
+	return err
+}
+
+// Refused is what the server refused the user, if that has ended a context of Conn.Permitted.
+func Refused(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, natsio.ErrLogin) || errors.Is(cause, natsio.ErrNotPermitted) {
 		return cause
 	}
-	return err
+	return nil
 }
 
 // Target name a queue of a running worker.
