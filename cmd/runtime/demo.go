@@ -79,7 +79,7 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		return err
 	}
 	cfg := c.config(server.URL(), device, opcodes, log)
-	seen, page := c.view(log)
+	seen, page := c.view(ctx, log)
 	defer seen.Close()
 	seen.Meter(&cfg.Worker)
 	d, err := demo.Start(ctx, cfg)
@@ -87,7 +87,7 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 		return err
 	}
 	defer d.Close()
-	seen.Serving(ctx, d.Node())
+	seen.Serving(d.Node())
 	defer seen.Stopping(false)
 	fmt.Fprintf(std.Err, "NATS at %s, ring on %s, %s\n", server.URL(), d.DeviceName(), page)
 	summary, err := c.play(ctx, d, terminal.NewScreen(std.Err))
@@ -110,13 +110,13 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 }
 
 // view serves what a browser shows, and says where. A demonstration goes on without it.
-func (c *demoCmd) view(log *slog.Logger) (seen *oversight.Oversight, page string) {
+func (c *demoCmd) view(ctx context.Context, log *slog.Logger) (seen *oversight.Oversight, page string) {
 	cfg := oversight.Config{HTTP: admin.Config{Addr: c.HTTP, Log: log}, Version: version, Queues: metrics.DefaultQueues, Log: log}
-	seen, err := oversight.Begin(cfg)
+	seen, err := oversight.Begin(ctx, cfg)
 	switch {
 	case err != nil:
 		cfg.HTTP.Addr = ""
-		seen, _ = oversight.Begin(cfg) // which serves nothing, and cannot fail
+		seen, _ = oversight.Begin(ctx, cfg) // which serves nothing, and cannot fail
 		return seen, "no page (" + err.Error() + ")"
 	case c.HTTP == "":
 		return seen, "no page"

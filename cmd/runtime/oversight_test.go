@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,16 +20,19 @@ import (
 	"ringmaster/cmd/runtime/oversight"
 )
 
-// A process says over HTTP that it starts while NATS is away, that it is ready when it serves, and its service manager
-// hears that it is ready, lives and stops.
-func TestRunIsSeenFromOutside(t *testing.T) {
+// serviceManager is the socket of a service manager with a watchdog, whose children the processes of the test are, and
+// returns what waits until it hears something.
+func serviceManager(t *testing.T) (heard func(want string)) {
+	t.Helper()
 	manager := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: manager, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close()
-	heard := func(want string) {
+	t.Cleanup(func() { socket.Close() })
+	t.Setenv("NOTIFY_SOCKET", manager)
+	t.Setenv("WATCHDOG_USEC", "20000")
+	return func(want string) {
 		t.Helper()
 		buf := make([]byte, 4096)
 		for {
@@ -43,8 +48,12 @@ func TestRunIsSeenFromOutside(t *testing.T) {
 			}
 		}
 	}
-	t.Setenv("NOTIFY_SOCKET", manager)
-	t.Setenv("WATCHDOG_USEC", "20000")
+}
+
+// A process says over HTTP that it starts while NATS is away, that it is ready when it serves, and its service manager
+// hears that it is ready, lives and stops.
+func TestRunIsSeenFromOutside(t *testing.T) {
+	heard := serviceManager(t)
 	addr := freeAddr(t)
 	get := func(path string) (int, string) {
 		t.Helper()
@@ -110,9 +119,40 @@ func TestRunIsSeenFromOutside(t *testing.T) {
 	}
 }
 
+// While NATS is away at its start a process lives for its service manager, which hears what it waits for. The unit has
+// it started again when the watchdog ends it, by the signal with which systemd does that.
+func TestTheWatchdogOfAProcessThatWaitsAndOfOneThatHangs(t *testing.T) {
+	heard := serviceManager(t)
+	n := exec.Command(os.Args[0], "run", "--decide-only", "--nats", "nats://"+freeAddr(t))
+	n.Env = append(os.Environ(), asCommand+"=1", "XDG_STATE_HOME="+t.TempDir())
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Process.Kill() }() // it has ended, if nothing failed
+	heard("STATUS=starts, and waits for its device or for NATS")
+	heard("WATCHDOG=1")
+	if err := n.Process.Signal(syscall.SIGABRT); err != nil {
+		t.Fatal(err)
+	}
+	_ = n.Wait() // says what the code says
+	unit, err := os.ReadFile("../../deploy/systemd/ringmaster.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := n.ProcessState.ExitCode()
+	for line := range strings.Lines(string(unit)) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name == "RestartPreventExitStatus" && slices.Contains(strings.Fields(value), strconv.Itoa(code)) {
+			t.Errorf("a hung process ends with %d at the watchdog's signal, and is not started again: %s", code, line)
+		}
+	}
+	if !strings.Contains(string(unit), "\nRestart=on-failure\n") || code <= 0 {
+		t.Errorf("exit code %d is no failure that the unit restarts after", code)
+	}
+}
+
 func TestRunSaysThatItStarts(t *testing.T) {
 	flags := option.HTTP{Addr: "127.0.0.1:0"}
-	seen, err := oversight.Begin(oversight.Config{HTTP: flags.Config(quietLog), Queues: 10, Store: t.TempDir(), Log: quietLog})
+	seen, err := oversight.Begin(t.Context(), oversight.Config{HTTP: flags.Config(quietLog), Queues: 10, Store: t.TempDir(), Log: quietLog})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +189,7 @@ func TestMetricsAreForClientsWithACertificate(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	cert, key := ours.issue("localhost", time.Hour)
 	flags := option.HTTP{Addr: "0.0.0.0:0", Cert: cert, Key: key, ClientCA: ours.file}
-	seen, err := oversight.Begin(oversight.Config{HTTP: flags.Config(quietLog), Queues: 10, Log: quietLog})
+	seen, err := oversight.Begin(t.Context(), oversight.Config{HTTP: flags.Config(quietLog), Queues: 10, Log: quietLog})
 	if err != nil {
 		t.Fatal(err)
 	}

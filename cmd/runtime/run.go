@@ -90,7 +90,7 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	if err := c.check(); err != nil {
 		return err
 	}
-	seen, err := oversight.Begin(c.oversight(log))
+	seen, err := oversight.Begin(ctx, c.oversight(log))
 	if err != nil {
 		return fmt.Errorf("--http: %w", err)
 	}

@@ -39,7 +39,7 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 	}
 	c.logStart(node, device, bus, seen, log)
 	c.warnOfIdle(log)
-	seen.Serving(ctx, node)
+	seen.Serving(node)
 	following, leave := context.WithCancel(ctx)
 	defer leave()
 	var offers <-chan sharedconfig.Text

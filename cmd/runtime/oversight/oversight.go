@@ -43,11 +43,25 @@ type Oversight struct {
 }
 
 // Begin serves what the configuration asks for, before anything else of the process is started, so that whoever asks is
-// told that it starts.
-func Begin(cfg Config) (*Oversight, error) {
+// told that it starts. Until ctx ends the service manager is told that it lives: from here on and not from the first
+// queue served, because to the manager a process that begins anew with other settings is the one that served before.
+func Begin(ctx context.Context, cfg Config) (*Oversight, error) {
 	o := &Oversight{cfg: cfg, log: cfg.Log}
+	if err := o.serve(); err != nil {
+		return nil, err
+	}
+	o.notify(systemd.Status("starts, and waits for its device or for NATS"))
+	if period := systemd.WatchdogPeriod(); period > 0 {
+		go o.feed(ctx, period)
+	}
+	return o, nil
+}
+
+// serve serves metrics and health, if the configuration asks for them.
+func (o *Oversight) serve() (err error) {
+	cfg := &o.cfg
 	if cfg.HTTP.Addr == "" {
-		return o, nil
+		return nil
 	}
 	shown := metrics.Config{Version: cfg.Version, MaxQueues: cfg.Queues, Log: cfg.Log}
 	if cfg.Store != "" {
@@ -55,9 +69,8 @@ func Begin(cfg Config) (*Oversight, error) {
 	}
 	o.metrics = metrics.New(shown)
 	cfg.HTTP.Metrics, cfg.HTTP.Live, cfg.HTTP.Ready, cfg.HTTP.Other = o.metrics.Handler(), o.live, o.ready, http.HandlerFunc(o.page)
-	var err error
 	o.server, err = admin.Start(cfg.HTTP)
-	return o, err
+	return err
 }
 
 // Meter has the node's durations observed, if anybody can see them.
@@ -108,8 +121,8 @@ func (o *Oversight) ready() []health.Reason {
 	return health.Ready(&r)
 }
 
-// Serving tells that the node serves, and from then on, until ctx ends, that it lives.
-func (o *Oversight) Serving(ctx context.Context, node *worker.Node) {
+// Serving tells that the node serves.
+func (o *Oversight) Serving(node *worker.Node) {
 	read := node.Reading
 	o.read.Store(&read)
 	if o.metrics != nil {
@@ -120,9 +133,6 @@ func (o *Oversight) Serving(ctx context.Context, node *worker.Node) {
 		o.pages.Store(page.New(page.Config{Source: o.viewer, Explain: o.viewer.explain, Bus: node.Conn().Servers(), Log: o.log}))
 	}
 	o.notify(systemd.Ready, systemd.Status("serves"))
-	if period := systemd.WatchdogPeriod(); period > 0 {
-		go o.feed(ctx, period)
-	}
 }
 
 // feed tells the service manager's watchdog that the process lives, while it does.
