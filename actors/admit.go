@@ -11,7 +11,7 @@ import (
 	"ringmaster/telemetry"
 )
 
-// admit gives a batch to the engine, unless it ran before or is running.
+// admit gives a batch to the engine, unless it ran before, is running or was canceled.
 func (w *workerActor) admit(b *batch) {
 	if w.stopping {
 		b.settle(telemetry.OutcomeRetry, ErrDraining)
@@ -30,27 +30,8 @@ func (w *workerActor) admit(b *batch) {
 		w.bury(b)
 		return
 	}
-	if b.family.quarantine.Load() != nil {
-		b.settle(telemetry.OutcomeQueueBusy, ErrUnstable)
-		return
-	}
-	if d := b.family.planned.Load(); d != nil && b.family.gaveUp(d) {
-		b.settle(telemetry.OutcomeQueueBusy, ErrStopped)
-		return
-	}
 	slots := b.work.Count()
-	if l.pending+slots > w.system.cfg.maxPendingSlots {
-		b.settle(telemetry.OutcomeBusy, ErrBacklog)
-		return
-	}
-	if err := w.engine.Submit(b.family.name, &b.work); err != nil {
-		outcome := telemetry.OutcomeRefused
-		switch {
-		case errors.Is(err, ErrBusy):
-			outcome = telemetry.OutcomeBusy
-		case errors.Is(err, ErrQuota):
-			outcome = telemetry.OutcomeQueueBusy
-		}
+	if outcome, err := w.submit(l, b, slots); err != nil {
 		b.settle(outcome, err)
 		return
 	}
@@ -68,6 +49,27 @@ func (w *workerActor) admit(b *batch) {
 	w.setPending(l, l.pending+slots)
 	b.family.cell.count(func(n *Counts) { n.SlotsSubmitted += uint64(slots) })
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
+}
+
+// submit has the engine take a batch. If that is not to be, it returns the batch's outcome and why.
+func (w *workerActor) submit(l *lane, b *batch, slots int) (telemetry.Outcome, error) {
+	if b.family.quarantine.Load() != nil {
+		return telemetry.OutcomeQueueBusy, ErrUnstable
+	}
+	if d := b.family.planned.Load(); d != nil && b.family.gaveUp(d) {
+		return telemetry.OutcomeQueueBusy, ErrStopped
+	}
+	if l.pending+slots > w.system.cfg.maxPendingSlots {
+		return telemetry.OutcomeBusy, ErrBacklog
+	}
+	err := w.engine.Submit(b.family.name, &b.work)
+	switch {
+	case errors.Is(err, ErrBusy):
+		return telemetry.OutcomeBusy, err
+	case errors.Is(err, ErrQuota):
+		return telemetry.OutcomeQueueBusy, err
+	}
+	return telemetry.OutcomeRefused, err
 }
 
 // wanted notes when a batch is due, and its deadline as the queue's, until for a while no batch
@@ -211,11 +213,6 @@ func (w *workerActor) abandon() {
 	for _, ran := range w.finished.byKey {
 		if b := ran.pending; b != nil {
 			b.settle(telemetry.OutcomeRetry, ErrClosed)
-		}
-	}
-	for _, l := range w.lanes {
-		if l.paused != nil {
-			l.paused.Stop()
 		}
 	}
 }

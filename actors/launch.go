@@ -235,14 +235,13 @@ func (w *workerActor) rate(l *lane, f *flight) {
 			return
 		}
 	}
-	if l.paused != nil {
-		l.paused.Stop()
-	}
 	waits := l.stalls
 	if r.Requeued > 0 {
 		waits -= roundsAtOnce
 	}
-	l.paused = w.after(pause(max(l.failures, waits)), func() { l.paused = nil })
+	rest := pause(max(l.failures, waits))
+	l.pausedUntil = time.Now().Add(rest)
+	w.after(rest, func() {}) // and look again
 }
 
 // stop gives a plan up whose launches failed in a row, until it changes or stopPause is over.
@@ -299,7 +298,7 @@ type lane struct {
 	failures        int               // launches that failed in a row
 	lastFailureSeen uint64            // the last launch begun before a failure was counted
 	stalls          int               // launches in a row that ran and moved nothing
-	paused          *time.Timer       // until the next attempt, nil if none is due
+	pausedUntil     time.Time         // of the next attempt, after a launch that failed or moved nothing
 	freshSince      time.Time         // when the first slot came that no launch had taken
 	held            bool              // the worker actor is to look again
 	idleSince       time.Time         // when it ran out of work
@@ -319,7 +318,7 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 		c.Priority = p
 	}
 	plan := l.newestPlan(idle)
-	if plan == nil || !plan.planned() || l.paused != nil || l.family.gaveUp(plan) || l.family.quarantine.Load() != nil {
+	if plan == nil || !plan.planned() || l.pauses() || l.family.gaveUp(plan) || l.family.quarantine.Load() != nil {
 		return c
 	}
 	l.plan = plan
@@ -339,6 +338,9 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 	}
 	return c
 }
+
+// pauses says whether the lane waits with its next launch, after one that failed or moved nothing.
+func (l *lane) pauses() bool { return !l.pausedUntil.IsZero() && time.Now().Before(l.pausedUntil) }
 
 // newestPlan is the plan to launch by: the newest, or the usual one before it if that is a look or
 // an audit which was launched already, or a look and the device has been idle for longer than a launch takes:

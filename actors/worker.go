@@ -93,8 +93,8 @@ func (w *workerActor) proceed() {
 }
 
 // after has the actor do something once some time is over.
-func (w *workerActor) after(d time.Duration, do func()) *time.Timer {
-	return time.AfterFunc(d, func() { w.post(do) })
+func (w *workerActor) after(d time.Duration, do func()) {
+	time.AfterFunc(d, func() { w.post(do) })
 }
 
 // post puts an item into the inbox from any goroutine.

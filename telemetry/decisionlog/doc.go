@@ -16,8 +16,8 @@
 // header, the decisions under it.
 //
 // A process writes a header when it opens a log and again wherever a reader may begin: at
-// the start of every file and of every message of a stream. Logs one after the other are
-// a log.
+// the start of every file. Logs one after the other are a log. What the stream of decisions
+// has of a decision, a Decided, is one JSON object without lines and sums.
 //
 // Keys are snake_case. A field that is zero is left out, and a key that is missing is
 // zero, so a switch that an old log does not name is off. A key that this version does

@@ -58,4 +58,10 @@
 //
 // Names are kept for a bounded number of workers. Above it, new names share
 // 64 buckets until others have been idle.
+//
+// To read the package: conn.go and events.go (the connection, and what it says of itself), streams.go
+// (what is stored), ingest.go, intake.go and meter.go (the way of telemetry in), reject.go (what becomes
+// of what is refused), outlet.go and outbox.go (the way out), work.go, work_queues.go and batch.go (the way
+// of a batch), pool.go and results.go (what workers share), requests.go, services.go and graph.go (what is
+// answered), then the rest.
 package natsio

@@ -38,18 +38,8 @@ func (k *intake) take(m *nats.Msg) {
 		return
 	}
 	k.follows = false
-	if class == telemetry.SubjectTelemetry {
-		switch k.in.cfg.part(worker) {
-		case PartElsewhere:
-			k.in.elsewhere.Add(1)
-			return
-		case PartNone:
-			k.refuse(m, worker, queue, ReasonNoDecider, errNoDecider)
-			return
-		case PartFollows:
-			k.in.followed.Add(1)
-			k.follows, m.Reply = true, "" // who decides answers, and says what it refuses
-		}
+	if class == telemetry.SubjectTelemetry && !k.concerns(m, worker, queue) {
+		return
 	}
 	now := time.Now()
 	sender := k.meter.admit(worker, queue, now)
@@ -64,6 +54,27 @@ func (k *intake) take(m *nats.Msg) {
 		return
 	}
 	k.meter.charge(sender, records, now)
+	k.deliverAll(m, class, worker, queue, now)
+}
+
+// concerns says whether this process takes telemetry of a worker, by its part in the decisions.
+func (k *intake) concerns(m *nats.Msg, worker, queue string) bool {
+	switch k.in.cfg.part(worker) {
+	case PartElsewhere:
+		k.in.elsewhere.Add(1)
+		return false
+	case PartNone:
+		k.refuse(m, worker, queue, ReasonNoDecider, errNoDecider)
+		return false
+	case PartFollows:
+		k.in.followed.Add(1)
+		k.follows, m.Reply = true, "" // who decides answers, and says what it refuses
+	}
+	return true
+}
+
+// deliverAll hands the records of a payload to the sink one after the other.
+func (k *intake) deliverAll(m *nats.Msg, class telemetry.SubjectClass, worker, queue string, now time.Time) {
 	answering := -1 // index of the record that takes the reply subject along
 	if m.Reply != "" && class == telemetry.SubjectTelemetry {
 		if k.in.conn.answerable(m.Reply) {

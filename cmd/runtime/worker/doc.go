@@ -10,4 +10,8 @@
 //
 // The engine's loop is one goroutine. It alone launches, repairs, and touches the rebuilder;
 // another waits for launches in flight. The actors never wait for the device.
+//
+// To read the package: config.go, node.go and fleet.go (the process, from its start to its end), engine.go,
+// launches.go and records.go (the way of a launch), rebuild.go and watchdog.go (what goes wrong), service.go,
+// status.go, state.go and reading.go (what others see), then the rest.
 package worker

@@ -285,8 +285,15 @@ func (n *Node) Refused() uint64 { return n.ingest.Stats().Refused }
 // Close drains: it takes no new work, lets what is in flight finish and be
 // acknowledged, and leaves what has not started to be delivered to the next process.
 func (n *Node) Close(ctx context.Context) error {
-	var errs []error
 	n.closing.Store(true)
+	err := errors.Join(n.finish(ctx), n.release(ctx))
+	runtime.KeepAlive(n.ballast)
+	return err
+}
+
+// finish takes nothing new, and returns when what is in hand has its outcome.
+func (n *Node) finish(ctx context.Context) error {
+	var errs []error
 	if n.watching != nil {
 		n.watching()
 		n.advise.node(advisory.NodeDraining)
@@ -313,6 +320,12 @@ func (n *Node) Close(ctx context.Context) error {
 	if n.ingest != nil {
 		errs = append(errs, n.ingest.Stop(ctx))
 	}
+	return errors.Join(errs...)
+}
+
+// release ends what the node is made of.
+func (n *Node) release(ctx context.Context) error {
+	var errs []error
 	if n.follower != nil {
 		n.follower.Close()
 	}
@@ -347,7 +360,6 @@ func (n *Node) Close(ctx context.Context) error {
 	if n.conn != nil {
 		n.conn.Close()
 	}
-	runtime.KeepAlive(n.ballast)
 	return errors.Join(errs...)
 }
 

@@ -8,4 +8,8 @@
 //
 // All of them work on a natsio.Conn, which reconnects by itself. A program that imports
 // this package links neither the NATS server nor anything of the device.
+//
+// To read the package: reports.go, publisher.go and outbox.go (what is reported, and what of that is sent),
+// subscriber.go and following.go (what is told), work.go, outcomes.go and kept.go (batches and their done
+// records), then what is asked once.
 package client
