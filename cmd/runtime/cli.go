@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,12 +82,37 @@ func newParser(c *cli, std terminal.Stdio, options ...kong.Option) *kong.Kong {
 	return parser
 }
 
+// onlyAsked leaves out of a parser what a command line does not ask for: all commands but the one that it begins with,
+// and run, whose flags are the settings. To describe all of them to the parser takes six times as long as that. Nothing
+// is left out where the commands themselves are asked for, or none is named.
+func onlyAsked(args []string) kong.Option {
+	all := kong.OptionFunc(func(*kong.Kong) error { return nil })
+	if len(args) == 0 {
+		return all
+	}
+	asked := false
+	var others []string
+	for field := range reflect.TypeFor[cli]().Fields() {
+		name := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
+		switch _, command := field.Tag.Lookup("cmd"); {
+		case command && name == args[0]:
+			asked = name != "completion" && name != "man"
+		case command && name != "run":
+			others = append(others, field.Name)
+		}
+	}
+	if !asked {
+		return all
+	}
+	return kong.IgnoreFields(`^cli\.(` + strings.Join(others, "|") + `)$`)
+}
+
 // execute parses args, runs the command and returns the exit code: 0 success,
 // 1 failure, 2 wrong usage, 77 a NATS server that refuses the user something.
 func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	var c cli
 	exited := -1
-	parser := newParser(&c, std, kong.Exit(func(code int) { exited = code }))
+	parser := newParser(&c, std, onlyAsked(args), kong.Exit(func(code int) { exited = code }))
 	if slices.Equal(args, []string{plugin.Flag}) {
 		return introspect(parser, std)
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,35 @@ func TestFlagsWithoutEffectAreToldOf(t *testing.T) {
 					t.Fatalf("run has no --%s", name)
 				}
 			}
+		}
+	}
+}
+
+// What is left out of the parser for a command line is not missed by it: the command is there with its help, and run with
+// the settings.
+func TestOnlyTheAskedCommandIsDescribedToTheParser(t *testing.T) {
+	helpOf := func(path string, only kong.Option) (string, *kong.Kong) {
+		var said strings.Builder
+		parser := newParser(new(cli), terminal.Stdio{Out: &said, Err: &said}, only, kong.Exit(func(int) {}))
+		_, _ = parser.Parse(append(strings.Fields(path), "--help"))
+		return said.String(), parser
+	}
+	whole := onlyAsked([]string{"--help"})
+	_, all := helpOf("", whole)
+	if len(all.Model.Children) != reflect.TypeFor[cli]().NumField()-4 { // which are no commands
+		t.Errorf("%d commands for --help", len(all.Model.Children))
+	}
+	for _, leaf := range all.Model.Leaves(false) {
+		path := leaf.Path()
+		got, parser := helpOf(path, onlyAsked(strings.Fields(path)))
+		if want, _ := helpOf(path, whole); got != want {
+			t.Errorf("%s --help:\n%swant:\n%s", path, got, want)
+		}
+		if many := len(parser.Model.Children) > 2; many != (path == "completion" || path == "man") {
+			t.Errorf("%s: the parser knows %d commands", path, len(parser.Model.Children))
+		}
+		if got, want := namesOf(runFlags(parser.Model)), namesOf(runFlags(all.Model)); !slices.Equal(got, want) {
+			t.Errorf("%s: the settings are %v, want %v", path, got, want)
 		}
 	}
 }
