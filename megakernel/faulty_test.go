@@ -194,7 +194,7 @@ func TestInconsistentMemoryFailsTheLaunchAndSettlesNothing(t *testing.T) {
 		},
 		"a state that no kernel writes": func(data []byte) {
 			if len(data) == ring.PageSlots*ring.WordBytes && data[0] == byte(ring.Done) {
-				data[0] = byte(ring.Claimed)
+				data[0] = ring.StatusStateMask
 			}
 		},
 	} {

@@ -54,7 +54,6 @@ type Report struct {
 	Executed    uint32                  // of them, slots that reached done
 	Faulted     uint32                  // of them, slots that ended in a fault
 	Requeued    uint32                  // of them, slots that go round again: not reached, yielded or requeued
-	OldestAge   uint32                  // launches the longest waiting of those has been in, at most 255
 	Opcodes     [ring.OpcodeBins]uint32 // slots executed, by opcode
 	Finished    []BatchResult           // batches of the queue that ended with this launch, or outside of any since the last report
 	Pending     int                     // slots of the queue still to run

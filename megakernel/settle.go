@@ -54,7 +54,6 @@ func (e *Engine) settle(f *flight) {
 	report.Applied = policy.Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk, Depth: report.Recommended.Depth}
 	report.Executed, report.Faulted = f.wave.Executed, f.wave.Faulted
 	report.Requeued = report.Scheduled - report.Executed - report.Faulted
-	report.OldestAge = f.wave.OldestAge
 	report.Opcodes = c.OpcodeCounts
 	p := e.promotionOf(f)
 	p.settle(e.catalog, &report.Opcodes)

@@ -88,13 +88,13 @@ func randomProgram(seed uint64) *testProgram {
 		p.slots[i] = g.slot(uint32(i))
 		status := ring.NewStatus(ring.Published)
 		if r.IntN(10) == 0 {
-			status = ring.NewStatus(ring.State(r.IntN(7)))
+			status = ring.NewStatus(ring.State(r.IntN(6)))
 			if status.State() == ring.Fault {
 				status = status.WithFault(ring.FaultUser)
 			}
 		}
 		for range []int{0, 1, 3, 300}[r.IntN(4)] {
-			status = status.Attempted().Aged()
+			status = status.Attempted()
 		}
 		p.statuses[i] = status
 	}

@@ -26,7 +26,7 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 		}
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
-	var executed, oldest uint32
+	var executed uint32
 	launches := 0
 	for e.Pending("q") > 0 {
 		r := launch(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: 32, Groups: 1, Chunk: 128}})
@@ -35,13 +35,9 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 		}
 		launches++
 		executed += r.Executed
-		oldest = max(oldest, r.OldestAge)
 	}
 	if executed != n || launches < 3 {
 		t.Errorf("%d slots in %d launches", executed, launches)
-	}
-	if oldest != uint32(launches-1) {
-		t.Errorf("the oldest slot was in %d launches before the last of %d", oldest, launches)
 	}
 	words := make([]uint32, n)
 	if err := e.Read("q", 0, words); err != nil {

@@ -23,9 +23,8 @@
 //	published -> empty            the host dropped it while no wave had it
 //
 // A wave that ends before it reaches a slot leaves it published, and the next
-// wave finds it there. Claimed marks a slot in the hands of a kernel that
-// takes slots one at a time. No kernel of the project does: waves claim whole
-// chunks by ticket, and rounds of a lease have one owner.
+// wave finds it there. No state says that a kernel has a slot in hand: waves claim
+// whole chunks by ticket, and rounds of a lease have one owner.
 //
 // Two more blocks are for the kernels' own: the cold list, slots that a fused
 // kernel leaves to the interpreter behind it, and the print log.

@@ -6,13 +6,8 @@ import (
 	"math/bits"
 )
 
-// Errors of a pool.
-var (
-	// ErrTransition says that a slot cannot go from its state to the next.
-	ErrTransition = errors.New("illegal transition")
-	// ErrBusy says that a page still holds slots that are not terminal.
-	ErrBusy = errors.New("page still holds work")
-)
+// ErrBusy says that a page still holds slots that are not terminal.
+var ErrBusy = errors.New("page still holds work")
 
 // page is what the host knows about a page besides its slots' states.
 type page struct {
@@ -142,36 +137,18 @@ func (p *Pool) ready(number uint32) bool {
 // Status is the status word at an index of the pool.
 func (p *Pool) Status(index int) Status { return p.status[index] }
 
-// Collect takes over the status word that the device left for a slot. A slot
-// the device did not finish ages by one wave; one that yielded or was
-// requeued is published again. The host's image is unchanged on an error,
-// which means that the device wrote something it must not.
-func (p *Pool) Collect(index int, device Status) (Status, error) {
-	before := p.status[index]
-	if before.State() == Published && device == before.Attempted().With(Done) {
-		// The usual case.
-		p.pages[index>>PageShift].live--
-		p.status[index] = device
-		return device, nil
-	}
-	if device == before {
-		if before.State() == Published {
-			p.status[index] = before.Aged()
-		}
-		return p.status[index], nil
-	}
-	next := device.State()
-	if !before.State().CanBecome(next) {
-		return before, fmt.Errorf("ring: slot %d: %s became %s: %w", index, before.State(), next, ErrTransition)
-	}
-	switch next {
+// Collect takes over the status word that the device left for a slot that was published, and
+// gives the slot's status from then on: one that the device did not finish is published. The
+// caller has seen that the device wrote nothing else than it may.
+func (p *Pool) Collect(index int, device Status) Status {
+	switch device.State() {
 	case Done, Fault:
 		p.pages[index>>PageShift].live--
+		p.status[index] = device
 	case Yielded, Requeued:
-		device = device.With(Published).Aged()
+		p.status[index] = device.With(Published)
 	}
-	p.status[index] = device
-	return device, nil
+	return p.status[index]
 }
 
 // CollectDone takes over the status words of slots from an index on that are of one page, were
@@ -182,13 +159,9 @@ func (p *Pool) CollectDone(index int, done []Status) {
 }
 
 // Drop withdraws a published slot that is in no wave: it will not run.
-func (p *Pool) Drop(index int) error {
-	if s := p.status[index].State(); s != Published {
-		return fmt.Errorf("ring: slot %d: %s cannot be dropped: %w", index, s, ErrTransition)
-	}
+func (p *Pool) Drop(index int) {
 	p.status[index] = NewStatus(Empty)
 	p.pages[index>>PageShift].live--
-	return nil
 }
 
 // Release empties a page whose slots are all terminal and frees it.

@@ -34,8 +34,6 @@ func Prelude() string {
 	constant("STATUS_FAULT_MASK", StatusFaultMask)
 	constant("STATUS_ATTEMPT_SHIFT", StatusAttemptShift)
 	constant("STATUS_ATTEMPT_MASK", StatusAttemptMask)
-	constant("STATUS_AGE_SHIFT", StatusAgeShift)
-	constant("STATUS_AGE_MASK", StatusAgeMask)
 	b.WriteByte('\n')
 	for f := range faults {
 		constant("FAULT_"+constantName(f.String()), uint32(f))

@@ -9,7 +9,6 @@ type State uint32
 const (
 	Empty     State = iota // no work here
 	Published              // ready for a wave
-	Claimed                // in the hands of a kernel that takes single slots
 	Done                   // executed; the result word is valid
 	Yielded                // attempted, gave way, wants another wave
 	Requeued               // attempted, could not proceed, wants another wave
@@ -17,32 +16,13 @@ const (
 	states
 )
 
-var stateNames = [states]string{"empty", "published", "claimed", "done", "yielded", "requeued", "fault"}
+var stateNames = [states]string{"empty", "published", "done", "yielded", "requeued", "fault"}
 
 func (s State) String() string {
 	if s < states {
 		return stateNames[s]
 	}
 	return fmt.Sprintf("state(%d)", uint32(s))
-}
-
-// Terminal reports whether a slot in this state needs no further wave.
-func (s State) Terminal() bool { return s == Done || s == Fault }
-
-// successors has bit t of successors[s] set if a slot may go from s to t.
-var successors = [states]uint32{
-	Empty:     1 << Published,
-	Published: 1<<Claimed | 1<<Done | 1<<Yielded | 1<<Requeued | 1<<Fault,
-	Claimed:   1<<Published | 1<<Done | 1<<Yielded | 1<<Requeued | 1<<Fault,
-	Done:      1 << Empty,
-	Yielded:   1 << Published,
-	Requeued:  1 << Published,
-	Fault:     1 << Empty,
-}
-
-// CanBecome reports whether a slot may go from s to next in one step.
-func (s State) CanBecome(next State) bool {
-	return s < states && next < states && successors[s]>>next&1 != 0
 }
 
 // FaultCode says why a slot ended in Fault.
@@ -88,7 +68,6 @@ func (f FaultCode) String() string {
 //	bits 0..3    state
 //	bits 4..15   fault code, 0 unless the state is Fault
 //	bits 16..23  attempts: waves that executed it, saturating
-//	bits 24..31  age: waves that had it in their schedule and did not finish it, saturating
 type Status uint32
 
 // Bit positions and masks of a Status; a mask applies after the shift.
@@ -98,11 +77,9 @@ const (
 	StatusFaultMask    = 0xFFF
 	StatusAttemptShift = 16
 	StatusAttemptMask  = 0xFF
-	StatusAgeShift     = 24
-	StatusAgeMask      = 0xFF
 )
 
-// NewStatus is a status in state s without fault, attempts and age.
+// NewStatus is a status in state s without fault and attempts.
 func NewStatus(s State) Status { return Status(s) }
 
 // State is the state of the slot.
@@ -113,10 +90,6 @@ func (s Status) Fault() FaultCode { return FaultCode(s >> StatusFaultShift & Sta
 
 // Attempts counts the waves that executed the slot, at most 255.
 func (s Status) Attempts() uint32 { return uint32(s >> StatusAttemptShift & StatusAttemptMask) }
-
-// Age counts the waves that had the slot in their schedule and did not finish
-// it, at most 255.
-func (s Status) Age() uint32 { return uint32(s >> StatusAgeShift & StatusAgeMask) }
 
 // With is the status moved to another state, without a fault code.
 func (s Status) With(next State) Status {
@@ -136,17 +109,9 @@ func (s Status) Attempted() Status {
 	return s + 1<<StatusAttemptShift
 }
 
-// Aged is the status one wave older.
-func (s Status) Aged() Status {
-	if s.Age() == StatusAgeMask {
-		return s
-	}
-	return s + 1<<StatusAgeShift
-}
-
 func (s Status) String() string {
 	if s.State() == Fault {
-		return fmt.Sprintf("fault (%s), %d attempts, age %d", s.Fault(), s.Attempts(), s.Age())
+		return fmt.Sprintf("fault (%s), %d attempts", s.Fault(), s.Attempts())
 	}
-	return fmt.Sprintf("%s, %d attempts, age %d", s.State(), s.Attempts(), s.Age())
+	return fmt.Sprintf("%s, %d attempts", s.State(), s.Attempts())
 }

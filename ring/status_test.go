@@ -7,7 +7,6 @@ func TestStatusFieldsDoNotOverlap(t *testing.T) {
 		StatusStateMask,
 		StatusFaultMask << StatusFaultShift,
 		StatusAttemptMask << StatusAttemptShift,
-		StatusAgeMask << StatusAgeShift,
 	}
 	var all uint32
 	for i, f := range fields {
@@ -15,9 +14,6 @@ func TestStatusFieldsDoNotOverlap(t *testing.T) {
 			t.Errorf("field %d overlaps an earlier one", i)
 		}
 		all |= f
-	}
-	if all != ^uint32(0) {
-		t.Errorf("fields cover %#x", all)
 	}
 	if uint32(states) > StatusStateMask+1 {
 		t.Errorf("%d states do not fit the mask", states)
@@ -28,47 +24,24 @@ func TestStatusFieldsDoNotOverlap(t *testing.T) {
 }
 
 func TestStatusKeepsTheOtherFields(t *testing.T) {
-	s := NewStatus(Published).Attempted().Attempted().Aged()
+	s := NewStatus(Published).Attempted().Attempted()
 	s = s.WithFault(FaultUser + 7)
-	if s.State() != Fault || s.Fault() != FaultUser+7 || s.Attempts() != 2 || s.Age() != 1 {
+	if s.State() != Fault || s.Fault() != FaultUser+7 || s.Attempts() != 2 {
 		t.Errorf("got %s", s)
 	}
 	s = s.With(Empty)
-	if s.State() != Empty || s.Fault() != FaultNone || s.Attempts() != 2 || s.Age() != 1 {
+	if s.State() != Empty || s.Fault() != FaultNone || s.Attempts() != 2 {
 		t.Errorf("got %s", s)
 	}
 }
 
-func TestAttemptsAndAgeSaturate(t *testing.T) {
+func TestAttemptsSaturate(t *testing.T) {
 	s := NewStatus(Published)
 	for range 300 {
-		s = s.Attempted().Aged()
+		s = s.Attempted()
 	}
-	if s.Attempts() != StatusAttemptMask || s.Age() != StatusAgeMask || s.State() != Published || s.Fault() != FaultNone {
+	if s.Attempts() != StatusAttemptMask || s.State() != Published || s.Fault() != FaultNone {
 		t.Errorf("got %s", s)
-	}
-}
-
-func TestTransitions(t *testing.T) {
-	legal := map[State][]State{
-		Empty:     {Published},
-		Published: {Claimed, Done, Yielded, Requeued, Fault},
-		Claimed:   {Published, Done, Yielded, Requeued, Fault},
-		Done:      {Empty},
-		Yielded:   {Published},
-		Requeued:  {Published},
-		Fault:     {Empty},
-	}
-	for from := range State(StatusStateMask + 1) {
-		for to := range State(StatusStateMask + 1) {
-			want := false
-			for _, s := range legal[from] {
-				want = want || s == to
-			}
-			if got := from.CanBecome(to); got != want {
-				t.Errorf("%s to %s: %t, want %t", from, to, got, want)
-			}
-		}
 	}
 }
 

@@ -17,7 +17,6 @@ var viewShader string
 var stateColours = [...]color.RGBA{
 	ring.Empty:     {28, 32, 38, 255},
 	ring.Published: {240, 190, 60, 255},
-	ring.Claimed:   {80, 160, 255, 255},
 	ring.Done:      {50, 120, 85, 255},
 	ring.Yielded:   {150, 110, 220, 255},
 	ring.Requeued:  {225, 120, 190, 255},

@@ -126,10 +126,9 @@ func (l *Ledger) dropPage(now time.Time, number uint32) {
 
 // dropSlot drops a published slot of a batch.
 func (l *Ledger) dropSlot(b *Entry, index int) {
-	if l.pool.Drop(index) == nil {
-		b.outstanding--
-		l.drop(b, 1)
-	}
+	l.pool.Drop(index)
+	b.outstanding--
+	l.drop(b, 1)
 }
 
 // closeIdle frees the pages of a queue of which nothing is left.

@@ -53,7 +53,7 @@ func (l *Ledger) emptyPages(q *queue) {
 		base := int(number) * ring.PageSlots
 		for i := base; i < base+l.pool.Filled(number); i++ {
 			if l.pool.Status(i).State() == ring.Published {
-				_ = l.pool.Drop(i) // published, so it can be dropped
+				l.pool.Drop(i)
 			}
 		}
 	})

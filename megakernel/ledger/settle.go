@@ -52,7 +52,7 @@ func (l *Ledger) Return(now time.Time, w *Wave) {
 	for i := len(w.Schedule) - 1; i >= 0; i-- {
 		_ = l.putBack(now, q, w.Schedule[i].Page(), false) // without live slots it can be freed
 	}
-	w.Executed, w.Faulted, w.OldestAge = 0, 0, 0
+	w.Executed, w.Faulted = 0, 0
 	q.waves--
 }
 

@@ -324,8 +324,8 @@ func (b *book) done(args []string) error {
 	if err := b.ledger.Settle(b.now, w); err != nil {
 		return err
 	}
-	b.printf("%s: %d executed, %d faulted, %d left, oldest %d, pending %d",
-		args[0], w.Executed, w.Faulted, w.Slots-int(w.Executed+w.Faulted), w.OldestAge, w.Pending())
+	b.printf("%s: %d executed, %d faulted, %d left, pending %d",
+		args[0], w.Executed, w.Faulted, w.Slots-int(w.Executed+w.Faulted), w.Pending())
 	b.results(w.queue.name)
 	return nil
 }

@@ -25,9 +25,8 @@ type Wave struct {
 	Statuses []ring.Status
 	Words    []uint32
 
-	Executed  uint32 // slots that reached done
-	Faulted   uint32 // slots that ended in a fault
-	OldestAge uint32 // waves the longest waiting of those that go round again has been in, at most 255
+	Executed uint32 // slots that reached done
+	Faulted  uint32 // slots that ended in a fault
 
 	ledger  *Ledger
 	queue   *queue
@@ -253,10 +252,9 @@ func (w *Wave) collectPage(position int, entry ring.Entry) {
 		}
 		after := w.Statuses[at+j]
 		p.again = p.again || after.State() == ring.Yielded || after.State() == ring.Requeued
-		status, _ := l.pool.Collect(base+j, after) // verify has seen every state: no transition is refused
+		status := l.pool.Collect(base+j, after) // verify has seen every state
 		state := status.State()
 		if state == ring.Published {
-			w.OldestAge = max(w.OldestAge, status.Age())
 			continue
 		}
 		o := l.owners[base+j]

@@ -13,18 +13,15 @@ const uint PRINT_ARGS = 4u;
 
 const uint STATE_EMPTY = 0u;
 const uint STATE_PUBLISHED = 1u;
-const uint STATE_CLAIMED = 2u;
-const uint STATE_DONE = 3u;
-const uint STATE_YIELDED = 4u;
-const uint STATE_REQUEUED = 5u;
-const uint STATE_FAULT = 6u;
+const uint STATE_DONE = 2u;
+const uint STATE_YIELDED = 3u;
+const uint STATE_REQUEUED = 4u;
+const uint STATE_FAULT = 5u;
 const uint STATUS_STATE_MASK = 15u;
 const uint STATUS_FAULT_SHIFT = 4u;
 const uint STATUS_FAULT_MASK = 4095u;
 const uint STATUS_ATTEMPT_SHIFT = 16u;
 const uint STATUS_ATTEMPT_MASK = 255u;
-const uint STATUS_AGE_SHIFT = 24u;
-const uint STATUS_AGE_MASK = 255u;
 
 const uint FAULT_NONE = 0u;
 const uint FAULT_UNKNOWN_OPCODE = 1u;
