@@ -207,7 +207,9 @@ func takeErrors() error {
 // own runs a GL call and returns the error that it alone caused; errors pending
 // from before are kept for Check.
 func (d *Device) own(call func()) error {
-	d.pending = errors.Join(d.pending, takeErrors())
+	if err := takeErrors(); err != nil {
+		d.pending = errors.Join(d.pending, err)
+	}
 	call()
 	return takeErrors()
 }

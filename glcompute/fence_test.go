@@ -40,6 +40,41 @@ func TestFenceIsDoneAfterTheCommandsBeforeIt(t *testing.T) {
 	})
 }
 
+// Whoever polls a fence asks many times between two looks at the errors.
+func TestAnErrorThatWaitsForCheckIsKeptOnce(t *testing.T) {
+	d := openDevice(t, Config{})
+	err := d.Do(func() error {
+		buffer, err := d.NewBuffer(8)
+		if err != nil {
+			return err
+		}
+		defer d.DeleteBuffer(buffer)
+		d.WriteBuffer(buffer, 8, []byte{1})
+		fence := d.InsertFence()
+		defer d.DeleteFence(fence)
+		for range 1000 {
+			if _, err := d.WaitFence(fence, 0); err != nil {
+				return err
+			}
+		}
+		depth := 0
+		for err := d.Check(); err != nil; depth++ {
+			joined, ok := err.(interface{ Unwrap() []error })
+			if !ok {
+				break
+			}
+			err = joined.Unwrap()[0]
+		}
+		if depth == 0 || depth > 5 {
+			t.Errorf("the error is wrapped %d times", depth)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTimestampsEncloseADispatch(t *testing.T) {
 	d := openDevice(t, Config{})
 	if !d.Supports("timestamp") {
