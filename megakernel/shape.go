@@ -56,7 +56,13 @@ func (x *executor) shape(f *flight) error {
 	if f.program.Kernel.Kind != kernel.Fused || kernel.OpcodeSet(f.wave.Opcodes)&^f.program.Kernel.Hot == 0 {
 		return nil // no slot of the wave can be left to anybody
 	}
-	// What is not hot is drained by an interpreter, of any width that is ready.
+	return x.shapeCold(f, q, reason)
+}
+
+// shapeCold chooses the kernel that drains what a fused one leaves: an interpreter, of any width
+// that is ready. reason is why the fused one runs at another geometry than was ordered.
+func (x *executor) shapeCold(f *flight, q *launched, reason string) (err error) {
+	g := f.geometry
 	f.coldProgram, err = x.programs.Pick(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width}, q.cold)
 	if err != nil {
 		return err

@@ -102,17 +102,7 @@ func (e *Edges) rows(o Options, reverse bool) (*Graph, error) {
 		keys[next[tail]] = key
 		next[tail]++
 	}
-	g := &Graph{Offsets: make([]uint32, int(e.Nodes)+1), IDs: e.IDs}
-	parts(int(e.Nodes), func(first, end int) {
-		for v := first; v < end; v++ {
-			row := keys[starts[v]:starts[v+1]]
-			slices.Sort(row)
-			if !o.Duplicates { // the lightest comes first and stays
-				row = slices.CompactFunc(row, func(a, b uint64) bool { return a>>32 == b>>32 })
-			}
-			g.Offsets[v+1] = uint32(len(row))
-		}
-	})
+	g := &Graph{Offsets: sortRows(keys, starts, o), IDs: e.IDs}
 	total := uint64(0)
 	for v := range e.Nodes {
 		total += uint64(g.Offsets[v+1])
@@ -121,11 +111,35 @@ func (e *Edges) rows(o Options, reverse bool) (*Graph, error) {
 	if total > MaxEdges {
 		return nil, fmt.Errorf("%w: %d edges", ErrTooLarge, total)
 	}
-	g.Targets = make([]uint32, total)
-	if e.Weights != nil {
-		g.Weights = make([]uint32, total)
+	g.takeKeys(keys, starts, e.Weights != nil)
+	return g, nil
+}
+
+// sortRows sorts each row of keys, leaves out duplicates unless they are wanted, and returns how
+// many are left of row v, at v+1.
+func sortRows(keys []uint64, starts []int, o Options) (lengths []uint32) {
+	lengths = make([]uint32, len(starts))
+	parts(len(starts)-1, func(first, end int) {
+		for v := first; v < end; v++ {
+			row := keys[starts[v]:starts[v+1]]
+			slices.Sort(row)
+			if !o.Duplicates { // the lightest comes first and stays
+				row = slices.CompactFunc(row, func(a, b uint64) bool { return a>>32 == b>>32 })
+			}
+			lengths[v+1] = uint32(len(row))
+		}
+	})
+	return lengths
+}
+
+// takeKeys fills targets and weights, where offsets say how many of each row of keys there are.
+func (g *Graph) takeKeys(keys []uint64, starts []int, weighted bool) {
+	nodes := len(starts) - 1
+	g.Targets = make([]uint32, g.Offsets[nodes])
+	if weighted {
+		g.Weights = make([]uint32, g.Offsets[nodes])
 	}
-	parts(int(e.Nodes), func(first, end int) {
+	parts(nodes, func(first, end int) {
 		for v := first; v < end; v++ {
 			at := g.Offsets[v]
 			for i, key := range keys[starts[v]:][:g.Offsets[v+1]-at] {
@@ -136,7 +150,6 @@ func (e *Edges) rows(o Options, reverse bool) (*Graph, error) {
 			}
 		}
 	})
-	return g, nil
 }
 
 // Undirected makes every edge lead both ways. Loops and duplicates are dropped.

@@ -48,8 +48,8 @@ type Candidate struct {
 // lowest and the highest, so their scale does not matter. Equal ones weigh the same.
 //
 // A queue whose slots are due, by its latency target or their deadlines, goes before its turn
-// when it would be late otherwise: if what is pending and the longest launch of another queue
-// would take it past that time. Among several the first that is due is next. It does so only
+// when it would be late otherwise: if what is pending and the longest launch of all, which may
+// be under way, would take it past that time. Among several the first that is due is next. It does so only
 // up to LeadNs ahead of the least virtual time, so a queue that is always late gets its share
 // and LeadNs more in all: over any time in which two queues have work, what they get differs
 // by at most their two longest launches and LeadNs, each divided by the weight.
