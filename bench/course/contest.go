@@ -14,7 +14,7 @@ import (
 
 // Contestant is a way to decide.
 type Contestant struct {
-	Name, About string
+	Name string
 	// Online: it knows nothing that a service would not know, and is what a user would do without Ringmaster,
 	// or with the policy that its own replaced.
 	Online    bool
@@ -41,38 +41,48 @@ func Contestants() []Contestant {
 		}
 	}
 	return []Contestant{
-		{Name: "warm", About: "the standard policy, its tuner from a cache", ours: true, trains: true, setup: func(r *runner, l *Load) setup {
+		// the standard policy, its tuner from a cache
+		{Name: "warm", ours: true, trains: true, setup: func(r *runner, l *Load) setup {
 			return setup{policy: policy.Standard(), tuner: session.On, tunerDir: r.warmed(l)}
 		}},
-		{Name: "cold", About: "the same from an empty cache", ours: true, setup: func(*runner, *Load) setup {
+		// warm from an empty cache
+		{Name: "cold", ours: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Standard(), tuner: session.On}
 		}},
-		{Name: "off", About: "the standard policy without tuner", ours: true, setup: func(*runner, *Load) setup {
+		// the standard policy without tuner
+		{Name: "off", ours: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Standard(), tuner: session.Off}
 		}},
-		{Name: "untold", About: "the same, and nobody reports the queues' lengths", ours: true, setup: func(*runner, *Load) setup {
+		// off, and nobody reports the queues' lengths
+		{Name: "untold", ours: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Standard(), tuner: session.Off, untold: true}
 		}},
-		{Name: "reference", About: "the original's policy with the original's tuner, from an empty cache", Online: true, setup: func(*runner, *Load) setup {
+		// the original's policy with the original's tuner, from an empty cache
+		{Name: "reference", Online: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Reference(), tuner: session.Reference}
 		}},
-		{Name: "untuned", About: "the original's policy without tuner", Online: true, setup: func(*runner, *Load) setup {
+		// the original's policy without tuner
+		{Name: "untuned", Online: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Reference(), tuner: session.Off}
 		}},
-		{Name: "fill", About: "256 wide, as many groups as the device runs at a time", Online: true, setup: rule(decider.Fill())},
-		{Name: "batching", About: fmt.Sprintf("the same, at most %d slots after at most %v", batchingMost, batchingDelay), Online: true,
-			setup: rule(decider.Batching(batchingMost, batchingDelay))},
-		{Name: "aimd", About: fmt.Sprintf("the same, slots by additive increase and multiplicative decrease about %v", aimdTarget), Online: true,
-			setup: rule(decider.AIMD(aimdTarget, aimdAdd))},
-		{Name: "fifo", About: "fill, and all work is in one queue, in the order in which it comes", Online: true, setup: func(r *runner, l *Load) setup {
+		// 256 wide, as many groups as the device runs at a time
+		{Name: "fill", Online: true, setup: rule(decider.Fill())},
+		// fill, at most batchingMost slots after at most batchingDelay
+		{Name: "batching", Online: true, setup: rule(decider.Batching(batchingMost, batchingDelay))},
+		// fill, slots by additive increase and multiplicative decrease about aimdTarget
+		{Name: "aimd", Online: true, setup: rule(decider.AIMD(aimdTarget, aimdAdd))},
+		// fill, and all work is in one queue, in the order in which it comes
+		{Name: "fifo", Online: true, setup: func(r *runner, l *Load) setup {
 			s := rule(decider.Fill())(r, l)
 			s.oneQueue = true
 			return s
 		}},
-		{Name: "fixed", About: "the geometry that was best for all loads, in hindsight", hindsight: true, setup: func(r *runner, l *Load) setup {
+		// the geometry that was best for all loads, in hindsight
+		{Name: "fixed", hindsight: true, setup: func(r *runner, l *Load) setup {
 			return rule(decider.Fixed(r.fixed()))(r, l)
 		}},
-		{Name: "clairvoyant", About: "the geometry that a sweep found best for the load", sweeps: true, setup: func(r *runner, l *Load) setup {
+		// the geometry that a sweep found best for the load
+		{Name: "clairvoyant", sweeps: true, setup: func(r *runner, l *Load) setup {
 			return rule(decider.Fixed(r.sweeps[l.Name].Best))(r, l)
 		}},
 	}

@@ -13,10 +13,10 @@ import (
 
 // Load is work that arrives: one stream for each queue.
 type Load struct {
-	Name, About string
-	Streams     []Stream
-	Like        string // the load whose capacity its rates are parts of; its own if that is empty
-	Trace       bool   // the streams are prefill and decode of the trace, at its moments
+	Name    string
+	Streams []Stream
+	Like    string // the load whose capacity its rates are parts of; its own if that is empty
+	Trace   bool   // the streams are prefill and decode of the trace, at its moments
 }
 
 // Stream is the work of one queue.
@@ -39,7 +39,7 @@ const (
 
 // Loads are all there are.
 func Loads() (all []Load) {
-	all = append(all, Load{Name: "trace", About: "the recorded requests, prefill and decode", Trace: true, Streams: []Stream{
+	all = append(all, Load{Name: "trace", Trace: true, Streams: []Stream{
 		{Queue: "prefill", Class: "prefill", Kind: Light}, {Queue: "decode", Class: "decode", Kind: Light},
 	}})
 	for _, k := range []struct {
@@ -48,7 +48,7 @@ func Loads() (all []Load) {
 	}{{Light, lightSlots}, {Heavy, heavySlots}, {Skewed, skewedSlots}} {
 		for _, shape := range []arrivals.Shape{arrivals.Steady, arrivals.OnOff, arrivals.Ramp, arrivals.Step} {
 			all = append(all, Load{
-				Name: fmt.Sprintf("%v-%v", shape, k.kind), About: fmt.Sprintf("one queue, %v slots, batches of %d", k.kind, k.slots),
+				Name:    fmt.Sprintf("%v-%v", shape, k.kind),
 				Like:    fmt.Sprintf("%v-%v", arrivals.Steady, k.kind),
 				Streams: []Stream{{Queue: "work", Class: "work", Kind: k.kind, Slots: k.slots, Shape: shape, Weight: 1}},
 			})
@@ -57,10 +57,10 @@ func Loads() (all []Load) {
 	urgent := Stream{Queue: "urgent", Class: "urgent", Kind: Light, Slots: urgentSlots, Every: urgentEvery}
 	backlog := Stream{Queue: "backlog", Class: "backlog", Kind: Heavy, Slots: heavySlots, Shape: arrivals.Steady, Weight: 1}
 	all = append(all,
-		Load{Name: "alone", About: "16 light slots each 5 ms", Streams: []Stream{urgent}},
-		Load{Name: "urgent", About: "16 light slots each 5 ms beside heavy batches", Like: "steady-heavy", Streams: []Stream{urgent, backlog}},
-		Load{Name: "tenants", About: "eight equal queues of heavy slots", Streams: tenantStreams(1)},
-		Load{Name: "flood", About: "the same, of which one has 50 times the work", Like: "tenants", Streams: tenantStreams(floods)},
+		Load{Name: "alone", Streams: []Stream{urgent}},
+		Load{Name: "urgent", Like: "steady-heavy", Streams: []Stream{urgent, backlog}},
+		Load{Name: "tenants", Streams: tenantStreams(1)},
+		Load{Name: "flood", Like: "tenants", Streams: tenantStreams(floods)},
 	)
 	return all
 }
