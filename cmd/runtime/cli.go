@@ -17,7 +17,6 @@ import (
 	"ringmaster/cmd/runtime/admin"
 	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/option"
-	"ringmaster/cmd/runtime/plugin"
 	"ringmaster/cmd/runtime/sharedconfig"
 	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
@@ -113,7 +112,7 @@ func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	var c cli
 	exited := -1
 	parser := newParser(&c, std, onlyAsked(args), kong.Exit(func(code int) { exited = code }))
-	if slices.Equal(args, []string{plugin.Flag}) {
+	if slices.Equal(args, []string{usage.PluginFlag}) {
 		return introspect(parser, std)
 	}
 	path, _ := configPath(args)
@@ -189,7 +188,7 @@ func (l *line) run(ctx context.Context, args []string, std terminal.Stdio, leftO
 
 // introspect prints the model of the command line, for the nats command.
 func introspect(parser *kong.Kong, std terminal.Stdio) int {
-	model, err := plugin.Model(parser.Model, version)
+	model, err := usage.PluginModel(parser.Model, version)
 	if err != nil {
 		fmt.Fprintf(std.Err, "ringmaster: %v\n", err)
 		return 1

@@ -9,15 +9,15 @@ import (
 
 	"github.com/choria-io/fisk"
 
-	"ringmaster/cmd/runtime/plugin"
 	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/usage"
 )
 
 // natsCommand is the command line of the nats command with ringmaster registered as a plug-in, made by the library
 // that it is made with. What the plug-in is called with goes to a file, a line each.
 func natsCommand(t *testing.T) (run func(args ...string) []string) {
 	t.Helper()
-	model := ringmaster(t, t.Context(), "", plugin.Flag)
+	model := ringmaster(t, t.Context(), "", usage.PluginFlag)
 	if model.code != 0 || model.err != "" { // the nats command reads what is on standard error too
 		t.Fatalf("%+v", model)
 	}

@@ -13,7 +13,6 @@ import (
 	"ringmaster/cmd/runtime/metrics"
 	"ringmaster/cmd/runtime/otlp"
 	"ringmaster/cmd/runtime/page"
-	"ringmaster/cmd/runtime/systemd"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/trace"
@@ -50,8 +49,8 @@ func Begin(ctx context.Context, cfg Config) (*Oversight, error) {
 	if err := o.serve(); err != nil {
 		return nil, err
 	}
-	o.notify(systemd.Status("starts, and waits for its device or for NATS"))
-	if period := systemd.WatchdogPeriod(); period > 0 {
+	o.notify(status("starts, and waits for its device or for NATS"))
+	if period := watchdogPeriod(); period > 0 {
 		go o.feed(ctx, period)
 	}
 	return o, nil
@@ -132,7 +131,7 @@ func (o *Oversight) Serving(node *worker.Node) {
 		o.viewer = &viewer{conn: node.Conn(), log: o.log}
 		o.pages.Store(page.New(page.Config{Source: o.viewer, Explain: o.viewer.explain, Bus: node.Conn().Servers(), Log: o.log}))
 	}
-	o.notify(systemd.Ready, systemd.Status("serves"))
+	o.notify(isReady, status("serves"))
 }
 
 // feed tells the service manager's watchdog that the process lives, while it does.
@@ -141,7 +140,7 @@ func (o *Oversight) feed(ctx context.Context, period time.Duration) {
 	defer tick.Stop()
 	for {
 		if len(o.live()) == 0 {
-			o.notify(systemd.Alive)
+			o.notify(isAlive)
 		}
 		select {
 		case <-tick.C:
@@ -168,14 +167,14 @@ func (o *Oversight) Stopping(anew bool) {
 		o.viewer.close()
 	}
 	if anew {
-		o.notify(systemd.Status("drains, to begin anew with other settings"))
+		o.notify(status("drains, to begin anew with other settings"))
 		return
 	}
-	o.notify(systemd.Stopping, systemd.Status("drains"))
+	o.notify(isStopping, status("drains"))
 }
 
 func (o *Oversight) notify(states ...string) {
-	if err := systemd.Notify(states...); err != nil {
+	if err := tellManager(states...); err != nil {
 		o.log.Warn("the service manager cannot be told how this process is", "error", err)
 	}
 }

@@ -1,4 +1,4 @@
-package plugin
+package usage
 
 import (
 	"encoding/json"
@@ -8,29 +8,32 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Flag is what the nats command calls with to be told the model.
-const Flag = "--fisk-introspect"
+// PluginFlag is what the nats command calls a program with that was registered by `nats plugins register`, to be told
+// the model of its commands.
+const PluginFlag = "--fisk-introspect"
 
-type application struct {
-	Name     string    `json:"name"`
-	Help     string    `json:"help"`
-	Version  string    `json:"version,omitempty"`
-	Commands []command `json:"commands"`
+// The model as JSON, as the library fisk has it (github.com/choria-io/fisk, model.go and app_plugin.go).
+
+type fiskApplication struct {
+	Name     string        `json:"name"`
+	Help     string        `json:"help"`
+	Version  string        `json:"version,omitempty"`
+	Commands []fiskCommand `json:"commands"`
 }
 
-type command struct {
-	Name     string     `json:"name"`
-	Aliases  []string   `json:"aliases,omitempty"`
-	Help     string     `json:"help"`
-	LongHelp string     `json:"help_long,omitempty"`
-	Hidden   bool       `json:"hidden,omitempty"`
-	Default  bool       `json:"default,omitempty"`
-	Flags    []flag     `json:"flags,omitempty"`
-	Args     []argument `json:"args,omitempty"`
-	Commands []command  `json:"commands,omitempty"`
+type fiskCommand struct {
+	Name     string         `json:"name"`
+	Aliases  []string       `json:"aliases,omitempty"`
+	Help     string         `json:"help"`
+	LongHelp string         `json:"help_long,omitempty"`
+	Hidden   bool           `json:"hidden,omitempty"`
+	Default  bool           `json:"default,omitempty"`
+	Flags    []fiskFlag     `json:"flags,omitempty"`
+	Args     []fiskArgument `json:"args,omitempty"`
+	Commands []fiskCommand  `json:"commands,omitempty"`
 }
 
-type flag struct {
+type fiskFlag struct {
 	Name        string   `json:"name"`
 	Help        string   `json:"help"`
 	Default     []string `json:"default,omitempty"`
@@ -43,7 +46,7 @@ type flag struct {
 	Completions []string `json:"completions,omitempty"`
 }
 
-type argument struct {
+type fiskArgument struct {
 	Name        string `json:"name"`
 	Help        string `json:"help"`
 	Placeholder string `json:"place_holder,omitempty"`
@@ -51,9 +54,9 @@ type argument struct {
 	Cumulative  bool   `json:"cumulative"`
 }
 
-// Model is the model of a command line of a version.
-func Model(of *kong.Application, version string) ([]byte, error) {
-	app := application{Name: of.Name, Help: of.Help, Version: version, Commands: commandsOf(of.Node)}
+// PluginModel is the model of a command line of a version, for the nats command.
+func PluginModel(of *kong.Application, version string) ([]byte, error) {
+	app := fiskApplication{Name: of.Name, Help: of.Help, Version: version, Commands: commandsOf(of.Node)}
 	text, err := json.Marshal(&app)
 	if err != nil {
 		return nil, fmt.Errorf("describe the command line: %w", err)
@@ -61,12 +64,12 @@ func Model(of *kong.Application, version string) ([]byte, error) {
 	return text, nil
 }
 
-func commandsOf(node *kong.Node) (all []command) {
+func commandsOf(node *kong.Node) (all []fiskCommand) {
 	for _, child := range node.Children {
 		if child.Type != kong.CommandNode {
 			continue
 		}
-		c := command{
+		c := fiskCommand{
 			Name: child.Name, Aliases: child.Aliases, Help: child.Help, LongHelp: child.Detail, Hidden: child.Hidden, Default: node.DefaultCmd == child,
 			Args: argumentsOf(child.Positional), Commands: commandsOf(child),
 		}
@@ -85,11 +88,11 @@ func commandsOf(node *kong.Node) (all []command) {
 // flagsOf are a flag and its aliases. One that the nats command has too, such as --context, --creds or --server, is passed on as
 // it was given to that, so that a login is said once. What comes from the environment is not told as such: the
 // program reads that itself.
-func flagsOf(f *kong.Flag) (all []flag) {
+func flagsOf(f *kong.Flag) (all []fiskFlag) {
 	if f.Name == "help" || f.Name == "version" {
 		return nil // which the nats command has
 	}
-	is := flag{
+	is := fiskFlag{
 		Name: f.Name, Help: kong.DefaultHelpValueFormatter(f.Value), Placeholder: f.PlaceHolder, Hidden: f.Hidden,
 		Required: f.Required && len(f.Envs) == 0, Boolean: f.IsBool(), Negatable: f.Tag.Negatable != "", Cumulative: f.IsCumulative(),
 	}
@@ -110,7 +113,7 @@ func flagsOf(f *kong.Flag) (all []flag) {
 
 // argumentsOf are the arguments of a command. Of several, the nats command passes on those that are single in any order,
 // and a list last, so several are told as one list.
-func argumentsOf(args []*kong.Positional) []argument {
+func argumentsOf(args []*kong.Positional) []fiskArgument {
 	if len(args) == 0 {
 		return nil
 	}
@@ -120,7 +123,7 @@ func argumentsOf(args []*kong.Positional) []argument {
 	}
 	first := args[0]
 	if len(args) == 1 {
-		return []argument{{Name: first.Name, Help: first.Help, Placeholder: first.Tag.PlaceHolder, Required: first.Required, Cumulative: first.IsCumulative()}}
+		return []fiskArgument{{Name: first.Name, Help: first.Help, Placeholder: first.Tag.PlaceHolder, Required: first.Required, Cumulative: first.IsCumulative()}}
 	}
-	return []argument{{Name: strings.Join(names, " "), Help: strings.TrimSpace(strings.Join(helps, " ")), Required: first.Required, Cumulative: true}}
+	return []fiskArgument{{Name: strings.Join(names, " "), Help: strings.TrimSpace(strings.Join(helps, " ")), Required: first.Required, Cumulative: true}}
 }

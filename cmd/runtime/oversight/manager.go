@@ -1,4 +1,4 @@
-package systemd
+package oversight
 
 import (
 	"net"
@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// What is told.
+// What systemd is told, by one datagram each to its notification socket.
 const (
-	Ready    = "READY=1"
-	Stopping = "STOPPING=1"
-	Alive    = "WATCHDOG=1"
+	isReady    = "READY=1"
+	isStopping = "STOPPING=1"
+	isAlive    = "WATCHDOG=1"
 )
 
-// Status is a line for people, as `systemctl status` shows it.
-func Status(text string) string { return "STATUS=" + strings.ReplaceAll(text, "\n", " ") }
+// status is a line for people, as `systemctl status` shows it.
+func status(text string) string { return "STATUS=" + strings.ReplaceAll(text, "\n", " ") }
 
-// Notify tells states to the service manager. Without one it does nothing.
-func Notify(states ...string) error {
+// tellManager tells states to the service manager. Without one it does nothing.
+func tellManager(states ...string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
 		return nil
@@ -33,9 +33,9 @@ func Notify(states ...string) error {
 	return err
 }
 
-// WatchdogPeriod is how often the manager wants to be told that the process lives, half of what it waits; 0: it does
+// watchdogPeriod is how often the manager wants to be told that the process lives, half of what it waits; 0: it does
 // not want to be.
-func WatchdogPeriod() time.Duration {
+func watchdogPeriod() time.Duration {
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		return 0
 	}

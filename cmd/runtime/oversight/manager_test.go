@@ -1,4 +1,4 @@
-package systemd
+package oversight
 
 import (
 	"net"
@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-func TestNotifySendsOneDatagram(t *testing.T) {
+func TestTheServiceManagerIsToldByOneDatagram(t *testing.T) {
 	for _, name := range []string{filepath.Join(t.TempDir(), "notify"), "@ringmaster-test-" + filepath.Base(t.TempDir())} {
 		at, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("NOTIFY_SOCKET", name)
-		if err := Notify(Ready, Status("two\nlines")); err != nil {
+		if err := tellManager(isReady, status("two\nlines")); err != nil {
 			t.Fatal(err)
 		}
 		var datagram [100]byte
@@ -23,12 +23,12 @@ func TestNotifySendsOneDatagram(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 		at.Close()
-		if Notify(Stopping) == nil {
+		if tellManager(isStopping) == nil {
 			t.Error("nobody listens, and that is no error")
 		}
 	}
 	t.Setenv("NOTIFY_SOCKET", "")
-	if err := Notify(Ready); err != nil {
+	if err := tellManager(isReady); err != nil {
 		t.Errorf("without a manager: %v", err)
 	}
 }
@@ -40,7 +40,7 @@ func TestWatchdogPeriod(t *testing.T) {
 	}{{"", "", 0}, {"30000000", "", 15 * time.Second}, {"30000000", "1", 0}, {"-5", "", 0}, {"soon", "", 0}} {
 		t.Setenv("WATCHDOG_USEC", c.usec)
 		t.Setenv("WATCHDOG_PID", c.pid)
-		if got := WatchdogPeriod(); got != c.want {
+		if got := watchdogPeriod(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
