@@ -130,11 +130,15 @@ func (e *depthEngine) each(fn func(batchLeft)) {
 // orderPublisher notes the reports of launches and confirms done records.
 type orderPublisher struct {
 	*countingPublisher
-	mu      sync.Mutex
-	reports []telemetry.Launch
+	reported func() // before a report is noted; nil: nothing to do
+	mu       sync.Mutex
+	reports  []telemetry.Launch
 }
 
 func (p *orderPublisher) Report(_, _ string, l *telemetry.Launch) {
+	if p.reported != nil {
+		p.reported()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reports = append(p.reports, *l)

@@ -113,10 +113,10 @@ func (w *workerActor) settle() {
 	}
 }
 
-// account accounts for a launch: first in the actor's own books, so that a panic
-// later on loses nothing, then with everyone who wants to know.
+// account enters a launch that came back in the actor's own books. Others are told later, see tell.
 func (w *workerActor) account(f *flight) {
 	w.flights = slices.Delete(w.flights, 0, 1)
+	w.accounted = append(w.accounted, f)
 	if len(w.flights) == 0 {
 		w.freeSince = time.Now()
 	}
@@ -133,25 +133,31 @@ func (w *workerActor) account(f *flight) {
 		l.freshSince = time.Time{} // what a launch leaves has waited already
 	}
 	w.rate(l, f)
+}
 
-	q := l.family
-	q.tellLaunch(report)
-	q.dispatch(q.cell.reportLocal(report, f.decision.forTuner(), time.Now()))
-	if f.report.LeaseRefused {
-		q.cell.leaseRefused()
+// tell tells everyone who wants to know of the launches that were accounted for, in the order of their starts. It
+// comes after done records and the next launch, which somebody waits for.
+func (w *workerActor) tell() {
+	for len(w.accounted) > 0 {
+		f := w.accounted[0]
+		w.accounted = slices.Delete(w.accounted, 0, 1)
+		l, report, q := f.lane, &f.report.Launch, f.lane.family
+		q.tellLaunch(report)
+		q.dispatch(q.cell.reportLocal(report, f.decision.forTuner(), time.Now()))
+		if f.report.LeaseRefused {
+			q.cell.leaseRefused()
+		}
+		q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
+		if f.decision.first() && l.pending > 0 {
+			q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows
+		}
+		ok := report.Status == telemetry.LaunchOK
+		q.post(&settled{launch: f.launch, decision: f.decision.Decision, ok: ok, state: f.decision.After})
+		if w.device.diffusing.Load() {
+			w.system.shell.send(w.device.diffusionAddr, launched{})
+		}
+		w.system.publisher.Report(w.device.name, q.name, report)
 	}
-	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
-	if f.decision.first() && l.pending > 0 {
-		q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows
-	}
-	q.post(&settled{
-		launch: f.launch, decision: f.decision.Decision,
-		ok: report.Status == telemetry.LaunchOK, state: f.decision.After,
-	})
-	if w.device.diffusing.Load() {
-		w.system.shell.send(w.device.diffusionAddr, launched{})
-	}
-	w.system.publisher.Report(w.device.name, q.name, report)
 }
 
 // deviceNs is for how long a launch had the device, as far as that was measured.

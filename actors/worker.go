@@ -27,6 +27,7 @@ type workerActor struct {
 	admitted    uint64    // batches so far
 	undecided   int       // done records on their way to the server
 	flights     []*flight // the launches under way, in the order of their starts
+	accounted   []*flight // launches that came back and that others are not told of
 	freeSince   time.Time // when there was none
 	priorities  map[string]float64
 	draining    []*drain
@@ -89,6 +90,7 @@ func (w *workerActor) proceed() {
 	w.settle()
 	w.publish()
 	w.launch()
+	w.tell()
 	w.endDrain()
 }
 
