@@ -268,6 +268,7 @@ func (c *cell) leaseRefused() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.history.Refuse()
+	c.standing = standing{} // the next submission has another decision made
 }
 
 // wayOf is how a launch ran.

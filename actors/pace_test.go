@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
 
@@ -76,6 +77,47 @@ func TestRequestIsDecidedWithoutAPause(t *testing.T) {
 	}
 	if next := c.decided(&view{}); next != dueNow {
 		t.Errorf("got %v", next)
+	}
+}
+
+// Slots that are submitted ask for a decision when there were a few submissions, or more waits than the newest
+// decision was made for, or it did not know what launches take.
+func TestADecisionStandsForAFewSubmissions(t *testing.T) {
+	c := new(cell)
+	submit := func(slots uint32, want wakes) {
+		t.Helper()
+		if w := c.setBacklog(slots, true); w != want {
+			t.Errorf("wakes %v after %d slots, want %v", w, slots, want)
+		}
+	}
+	decide := func(want due) {
+		t.Helper()
+		c.take()
+		if next := c.decided(&view{}); next != want {
+			t.Errorf("next %v, want %v", next, want)
+		}
+	}
+	submit(16, wakeDecision)
+	decide(dueOnRecord)
+	if err := c.history.Take(policy.WayInterpreted, 16, 1000); err != nil {
+		t.Fatal(err)
+	}
+	submit(16, wakeDecision) // nothing was measured when the first was made
+	decide(dueOnRecord)
+	for range pacedFrom - 1 {
+		submit(32, 0)
+	}
+	submit(32, wakeDecision)
+	decide(dueLater) // as after as many records
+	c.paceOver()
+	submit(66, wakeDecision)
+	decide(dueOnRecord)
+	c.leaseRefused()
+	submit(66, wakeDecision)
+	decide(dueOnRecord)
+	submit(66, 0)
+	if w := mustFold(t, c, queueRecord(7, 1, 1)); w != wakeDecision {
+		t.Errorf("wakes %v for a record", w)
 	}
 }
 
