@@ -21,14 +21,10 @@ func TestADeciderPlansAndHolds(t *testing.T) {
 			}, before, hold, nil
 		}
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
 		engine := &depthEngine{}
-		if err := s.AttachEngine("gpu0", testLimits, 0, engine); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 0, engine))
 		submit := func(id string, slots int) {
 			work := telemetry.Work{Batch: id, Slots: make([]telemetry.Slot, slots)}
 			s.Submit("gpu0", "gpu0", "q", &work, 0, func(telemetry.Outcome, error) {})

@@ -26,15 +26,11 @@ func recommended(t *testing.T, e Engine, memoryBudget uint64, hits uint32) telem
 	pub := newCountingPublisher()
 	s := newSystem(t, pub)
 	defer s.Close()
-	if err := s.AttachEngine("gpu0", testLimits, memoryBudget, e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AttachEngine("gpu0", testLimits, memoryBudget, e))
 	r := queueRecord(7, 1, 1000)
 	r.Queue.RequestedHitCapacity = hits
 	r.Queue.Has |= telemetry.HasRequestedHitCapacity
-	if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ingest("gpu0", "q", r, time.Now(), ""))
 	for {
 		<-pub.changed
 		if got, ok := s.Latest("gpu0", "q"); ok && got.AnsweredSeq == 1 {

@@ -91,9 +91,7 @@ func TestABatchAgainAfterAnotherQueuesFloodDoesNotRun(t *testing.T) {
 	pub := newCountingPublisher()
 	s := newSystem(t, pub)
 	defer s.Close()
-	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 	outcomes := make(chan telemetry.Outcome, maxFinished+1)
 	submit := func(queue string, batch int) {
 		w := telemetry.Work{Batch: fmt.Sprint(batch), Slots: make([]telemetry.Slot, 1)}

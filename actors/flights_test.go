@@ -153,6 +153,7 @@ func (p *orderPublisher) all() []telemetry.Launch {
 
 // failer is a test, or a run of a property.
 type failer interface {
+	Helper()
 	Fatal(args ...any)
 	Errorf(format string, args ...any)
 }
@@ -175,12 +176,8 @@ func newDepthTrial(t failer) *depthTrial {
 	cfg.Incarnation, cfg.Autotuner = 99, session.Off
 	cfg.Policy.Sizing.BatchDepth, cfg.maxFailures = 256, 1<<20
 	s, err := New(cfg, d.pub)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AttachEngine("gpu0", testLimits, 0, d.engine); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.AttachEngine("gpu0", testLimits, 0, d.engine))
 	d.system = s
 	return d
 }

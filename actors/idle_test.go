@@ -26,18 +26,12 @@ func TestIdleQueuesAreCheap(t *testing.T) {
 	cfg.heartbeat, cfg.idleAfter = time.Hour, 24*time.Hour
 	unpaced(&cfg)
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
-	if err := s.Announce("gpu0", workerRecord(5, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Announce("gpu0", workerRecord(5, 1)))
 	before := memoryInUse()
 	for i := range queues {
-		if err := s.Ingest("gpu0", fmt.Sprintf("queue-%06d", i), queueRecord(7, 1, 300), time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("gpu0", fmt.Sprintf("queue-%06d", i), queueRecord(7, 1, 300), time.Now(), ""))
 	}
 	for s.Stats().Decisions < uint64(queues) {
 		runtime.Gosched()
@@ -62,9 +56,7 @@ func TestEveryQueueHasEveryHeartbeat(t *testing.T) {
 		s := newSystem(t, pub)
 		defer s.Close()
 		for i := range queues {
-			if err := s.Ingest("gpu0", fmt.Sprint("q", i), queueRecord(7, 1, 300), time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu0", fmt.Sprint("q", i), queueRecord(7, 1, 300), time.Now(), ""))
 		}
 		time.Sleep(time.Second / 2) // in fake time: between two beats
 		synctest.Wait()
@@ -94,13 +86,9 @@ func TestAStoppedQueueWithoutADecisionSaysSo(t *testing.T) {
 				panic("scripted: queue")
 			}
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
-		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 300), time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("gpu0", "q", queueRecord(7, 1, 300), time.Now(), ""))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		r, ok := s.Latest("gpu0", "q")
@@ -108,9 +96,7 @@ func TestAStoppedQueueWithoutADecisionSaysSo(t *testing.T) {
 			t.Fatalf("latest %+v %t, stats %+v", r, ok, st)
 		}
 		broken = false
-		if err := s.Ingest("gpu0", "q", queueRecord(7, 2, 400), time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("gpu0", "q", queueRecord(7, 2, 400), time.Now(), ""))
 		time.Sleep(cfg.stopPause)
 		synctest.Wait()
 		r, _ = s.Latest("gpu0", "q")

@@ -55,9 +55,7 @@ func (l *launcher) ingest(t *testing.T, kind telemetry.Kind, r telemetry.Record)
 	t.Helper()
 	l.seq++
 	r.Header = telemetry.Header{Kind: kind, Incarnation: 7, Seq: l.seq}
-	if err := l.s.Ingest("gpu0", "q", &r, time.Now(), ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.s.Ingest("gpu0", "q", &r, time.Now(), ""))
 	synctest.Wait()
 }
 

@@ -35,17 +35,11 @@ func TestMeterIsToldHowLongThingsTake(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Incarnation, cfg.Meter = 99, m
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
-		if err := s.AttachEngine("w", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("w", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 		r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue, Incarnation: 1, Seq: 1}, Queue: telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 5}}
-		if err := s.Ingest("w", "q", &r, time.Now().Add(-3*time.Millisecond), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("w", "q", &r, time.Now().Add(-3*time.Millisecond), ""))
 		synctest.Wait()
 		decidedAt := time.Now()
 		s.Submit("w", "w", "q", &telemetry.Work{Batch: "b", Slots: make([]ring.Slot, 1)}, 0, func(telemetry.Outcome, error) {})
@@ -80,16 +74,12 @@ func TestATakeOverIsCountedAndNotTimed(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Incarnation, cfg.Meter, cfg.Store, cfg.Owns = 99, m, newMemoryStore(), func(string) bool { return owns.Load() }
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
 		announce(t, s, 1)
 		for seq := range 2 {
 			r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue, Incarnation: 1, Seq: uint64(seq + 1)}, Queue: telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 5}}
-			if err := s.Ingest("gpu1", "q", &r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu1", "q", &r, time.Now(), ""))
 			time.Sleep(time.Minute)
 			owns.Store(true)
 			s.Reconsider("gpu1")

@@ -128,17 +128,13 @@ func TestFloodIsDecidedOnOnceInAPause(t *testing.T) {
 		watch := &lastAnswer{}
 		s := newSystem(t, watch)
 		defer s.Close()
-		if err := s.Announce("gpu0", workerRecord(5, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Announce("gpu0", workerRecord(5, 1)))
 		const seconds, perMs = 1, 10
 		seq := uint64(0)
 		for range seconds * 1000 {
 			for range perMs {
 				seq++
-				if err := s.Ingest("gpu0", "q", queueRecord(7, seq, uint32(seq)), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest("gpu0", "q", queueRecord(7, seq, uint32(seq)), time.Now(), ""))
 			}
 			time.Sleep(time.Millisecond)
 		}

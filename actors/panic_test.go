@@ -26,17 +26,13 @@ type reception struct{ actor, message string }
 func receptions(t *testing.T) (messages map[string]bool, handled map[reception]bool) {
 	messages, handled = make(map[string]bool), make(map[reception]bool)
 	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, entry := range files {
 		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv == nil {
@@ -125,9 +121,7 @@ func endure(t *testing.T, tap tap, stored bool) string {
 		r.quiet = true
 		r.cfg.Autotuner, r.cfg.maxFailures, r.cfg.idleAfter = session.Reference, 2, time.Minute
 		s, err := start(r.cfg, r.pub, tap)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.system = s
 		defer r.close()
 		for _, line := range strings.Split(strings.TrimSpace(ordeal), "\n") {

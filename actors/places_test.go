@@ -17,9 +17,7 @@ func boundedSystem(t *testing.T, queues, workers int) (*System, func(worker, que
 	cfg := DefaultConfig()
 	cfg.Incarnation, cfg.MaxQueues, cfg.maxWorkers = 99, queues, workers
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seq := uint64(0)
 	return s, func(worker, queue string) error {
 		seq++
@@ -42,9 +40,7 @@ func TestNewQueuesBecomeKnownAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, speak := boundedSystem(t, 100_000, 1_000)
 		defer s.Close()
-		if err := s.Announce("calm", workerRecord(5, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Announce("calm", workerRecord(5, 1)))
 		names := 0
 		flood := func() (known int) {
 			t.Helper()
@@ -172,14 +168,10 @@ func TestAQueueThatHasWorkHereGivesWayToNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, speak := boundedSystem(t, 2, 8)
 		defer s.Close()
-		if err := s.AttachEngine("gpu0", testLimits, 0, &heldEngine{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 0, &heldEngine{}))
 		work := telemetry.Work{Batch: "b", Slots: make([]telemetry.Slot, 1)}
 		s.Submit("gpu0", "gpu0", "busy", &work, 0, func(telemetry.Outcome, error) {})
-		if err := speak("gpu0", "idle"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, speak("gpu0", "idle"))
 		time.Sleep(time.Minute)
 		for i := range 5 {
 			synctest.Wait() // a queue whose actors are at work does not give way
@@ -205,14 +197,10 @@ func TestAFloodOfWorkerNamesKeepsNoWorkerOutThatAnnouncesItself(t *testing.T) {
 				synctest.Wait()
 			}
 			if round >= 15 && round%5 == 0 { // as workers do
-				if err := s.Announce("gpu0", workerRecord(5, uint64(round))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Announce("gpu0", workerRecord(5, uint64(round))))
 			}
 			if round == 15 {
-				if err := speak("gpu0", "q"); err != nil {
-					t.Fatal(err)
-				}
+				must(t, speak("gpu0", "q"))
 			}
 			time.Sleep(time.Second)
 		}
@@ -231,22 +219,16 @@ func TestASilentWorkerGivesWayToAnyOther(t *testing.T) {
 		s, speak := boundedSystem(t, 100, 2)
 		defer s.Close()
 		for i, name := range []string{"old", "new"} {
-			if err := s.Announce(name, workerRecord(5, uint64(i+1))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Announce(name, workerRecord(5, uint64(i+1))))
 			synctest.Wait()
 		}
-		if err := speak("old", "q"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, speak("old", "q"))
 		if err := s.Announce("third", workerRecord(5, 1)); !errors.Is(err, ErrWorkerLimit) {
 			t.Errorf("a third worker beside two live ones: %v", err)
 		}
 		for range 1 + silentFor/time.Second {
 			time.Sleep(time.Second)
-			if err := speak("new", "q"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, speak("new", "q"))
 		}
 		synctest.Wait() // a queue whose actors are at work does not give way
 		if err := speak("third", "q"); err != nil {
@@ -296,15 +278,11 @@ func TestHeartbeatsAreBoundedAndNoRecommendationExpires(t *testing.T) {
 		unpaced(&cfg)
 		pub := &beatRecorder{expires: make(map[string]time.Time), beats: make(map[string]int)}
 		s, err := New(cfg, pub)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
 		for worker, queues := range map[string]int{"loud": many, "calm": few} {
 			for i := range queues {
-				if err := s.Ingest(worker, fmt.Sprint("q", i), queueRecord(7, 1, 300), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest(worker, fmt.Sprint("q", i), queueRecord(7, 1, 300), time.Now(), ""))
 			}
 		}
 		time.Sleep(8*time.Second + time.Second/2) // it slows down by steps

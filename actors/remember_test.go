@@ -21,16 +21,12 @@ func aMessage(t testing.TB) *telemetry.Stored {
 	cfg := DefaultConfig()
 	cfg.Incarnation, cfg.Store = 99, store
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	stored := make(chan *telemetry.Stored, 16)
 	store.listener = func(_, _ string, m *telemetry.Stored) { stored <- m }
 	for _, r := range []*telemetry.Record{queueRecord(7, 1, 500), graphRecord(7, 2, 10_000), queueRecord(7, 3, 900)} {
-		if err := s.Ingest("gpu1", "q", r, time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("gpu1", "q", r, time.Now(), ""))
 		<-stored
 	}
 	return store.queues["gpu1.q"][2]
@@ -41,13 +37,9 @@ func reader(t testing.TB) *family {
 	cfg := DefaultConfig()
 	cfg.Incarnation = 100
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
-	if err := s.introduce("gpu1", "q", false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.introduce("gpu1", "q", false))
 	return s.roster[0]
 }
 
@@ -55,13 +47,9 @@ func reader(t testing.TB) *family {
 func changed(t testing.TB, m *telemetry.Stored, change string) *telemetry.Stored {
 	t.Helper()
 	var text, patch map[string]any
-	if err := errors.Join(json.Unmarshal(m.Recommendation.Decided, &text), json.Unmarshal([]byte(change), &patch)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.Unmarshal(m.Recommendation.Decided, &text), json.Unmarshal([]byte(change), &patch)))
 	b, err := json.Marshal(merged(map[string]any(text), map[string]any(patch)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := *m
 	other.Recommendation.Decided = b
 	return &other
@@ -128,9 +116,7 @@ func numbered(n int, text string) string {
 func TestMemoryIsCarriedWhole(t *testing.T) {
 	m, f := aMessage(t), reader(t)
 	left, err := f.read(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := json.Marshal(&left.memory)
 	if err != nil || string(again) != string(left.decided.Memory) {
 		t.Errorf("%v\n%s\n%s", err, again, left.decided.Memory)
@@ -147,9 +133,7 @@ func TestLaunchesThatWereNotSettledAreSettled(t *testing.T) {
 	for want, m := range map[policy.Topology]*telemetry.Stored{policy.TopologyDense: m, policy.TopologyNone: failed} {
 		f := reader(t)
 		left, err := f.read(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f.queue.adopt(m, left) // the actor has no message
 		if got := f.queue.topology.Issued.State.Topology; got != want {
 			t.Errorf("%v is issued, want %v", got, want)
@@ -179,9 +163,7 @@ func TestADamagedMessageIsWrittenOver(t *testing.T) {
 			defer s.Close()
 			store.boot(t, s)
 			announce(t, s, 1)
-			if err := s.Ingest("gpu1", "q", queueLength(9), time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu1", "q", queueLength(9), time.Now(), ""))
 			synctest.Wait()
 			all := store.queues["gpu1.q"]
 			if len(all) != 2 {
@@ -220,16 +202,10 @@ func FuzzMessageOfTheStore(f *testing.F) {
 func TestEveryFieldOfAMemoryComesBack(t *testing.T) {
 	var m, got memory
 	fill(reflect.ValueOf(&m).Elem())
-	if err := m.Cell.History.Take(policy.WayLeased, 100, 5000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Cell.History.Take(policy.WayLeased, 100, 5000))
 	text, err := json.Marshal(&m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := (&decisionlog.Decided{Memory: text}).Recall(&got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, (&decisionlog.Decided{Memory: text}).Recall(&got))
 	if again, err := json.Marshal(&got); err != nil || !reflect.DeepEqual(got.Cell.Outcomes, m.Cell.Outcomes) || string(again) != string(text) {
 		t.Errorf("%s came back as\n%s, %v", text, again, err)
 	}

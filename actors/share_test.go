@@ -115,15 +115,11 @@ func shared(t *testing.T, slot time.Duration, run func(e *serialEngine, submit f
 		cfg := DefaultConfig()
 		cfg.Incarnation = 99
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
 		engine := newSerialEngine(slot)
 		engine.system = s
-		if err := s.AttachEngine("gpu0", testLimits, 0, engine); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 0, engine))
 		batches := 0
 		run(engine, func(queue string, slots int, done func(time.Duration)) {
 			begin := time.Now()
@@ -270,9 +266,7 @@ func TestWhoeverIsWaitedForByTheClockShortensTheOthersLaunches(t *testing.T) {
 		"target": func(e *serialEngine) {
 			r := queueRecord(7, 1, 0)
 			r.Queue = telemetry.Queue{Has: telemetry.HasLatencyTargetMs, LatencyTargetMs: 2}
-			if err := e.system.Ingest("gpu0", "urgent", r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.system.Ingest("gpu0", "urgent", r, time.Now(), ""))
 		},
 		"deadline": func(e *serialEngine) { set(e, e.deadlineOf, "urgent", 2) },
 	} {
@@ -415,20 +409,14 @@ func TestQueuesOfAWorkerElsewhereKnowOfEachOther(t *testing.T) {
 			last[d.Queue] = d.Request
 		}
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
-		if err := s.Announce("gpu9", workerRecord(5, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Announce("gpu9", workerRecord(5, 1)))
 		seq := uint64(0)
 		send := func(queue string, r *telemetry.Record) {
 			seq++
 			r.Seq = seq
-			if err := s.Ingest("gpu9", queue, r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu9", queue, r, time.Now(), ""))
 			synctest.Wait()
 		}
 		seen := func(queue string, length uint32) policy.Request {
@@ -545,23 +533,17 @@ func TestARequestKnowsWhatEachKernelTakes(t *testing.T) {
 		cfg.Incarnation = 99
 		cfg.OnDecision = func(d DecisionInput) { last = d.Request }
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
 		announcement := workerRecord(5, 1)
 		announcement.Worker.Has |= telemetry.HasLeaseSlots
 		announcement.Worker.LeaseSlots = 128
-		if err := s.Announce("gpu9", announcement); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Announce("gpu9", announcement))
 		seq := uint64(0)
 		send := func(r *telemetry.Record) {
 			seq++
 			r.Seq = seq
-			if err := s.Ingest("gpu9", "q", r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu9", "q", r, time.Now(), ""))
 		}
 		for _, l := range []telemetry.Launch{
 			{ElapsedNs: 100_000, CompiledReady: true},

@@ -68,14 +68,10 @@ func simulateWorker(t *rapid.T) {
 	cfg := DefaultConfig()
 	cfg.Incarnation, cfg.Autotuner, cfg.maxFailures = 99, session.Off, 1<<20
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { s.Close(); synctest.Wait() }()
 	e := &sliceEngine{pending: make(map[string]int), waited: make(map[string]int), longest: make(map[string]int)}
-	if err := s.AttachEngine("gpu0", testLimits, 0, e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AttachEngine("gpu0", testLimits, 0, e))
 	queues := rapid.IntRange(2, 12).Draw(t, "queues")
 	failing := rapid.Bool().Draw(t, "failing")
 	seq, batches := uint64(0), 0
@@ -89,9 +85,7 @@ func simulateWorker(t *rapid.T) {
 				Coefficient: rapid.Float64Range(0, 1).Draw(t, "coefficient"),
 			},
 		}
-		if err := s.Ingest("gpu0", fmt.Sprint("q", q), r, time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("gpu0", fmt.Sprint("q", q), r, time.Now(), ""))
 	}
 	submit := func(q, slots int) {
 		batches++

@@ -124,9 +124,7 @@ func TestAProcessEndsAtAnyPointOfAWrite(t *testing.T) {
 			seq := uint64(0)
 			say := func() {
 				seq++
-				if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""))
 			}
 			for range ends {
 				say()
@@ -175,9 +173,7 @@ func TestAProcessThatWakesUpDecidesNothingTwice(t *testing.T) {
 				to = to[1:]
 			}
 			for _, s := range to {
-				if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""))
 			}
 			synctest.Wait()
 		}
@@ -211,16 +207,12 @@ func TestALocalEngineGoesOnAloneAndJoinsAgain(t *testing.T) {
 			store := newMemoryStore()
 			s := process(t, store, 99, nil)
 			defer s.Close()
-			if err := s.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 			seq := uint64(0)
 			say := func(to *System, times int) {
 				for range times {
 					seq++
-					if err := to.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
-						t.Fatal(err)
-					}
+					must(t, to.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""))
 					time.Sleep(10 * time.Millisecond)
 				}
 			}
@@ -355,16 +347,12 @@ func TestAMessageOfANewerVersionIsNotFollowed(t *testing.T) {
 			want := StandsInDoubt
 			if local {
 				want = StandsAlone
-				if err := s.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 			} else {
 				announce(t, s, 1)
 			}
 			for seq := range uint64(20) {
-				if err := s.Ingest("gpu1", "q", queueLength(seq+1), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest("gpu1", "q", queueLength(seq+1), time.Now(), ""))
 				time.Sleep(time.Second)
 			}
 			if f := s.roster[0]; f.standing.Load().State != want || len(store.queues["gpu1.q"]) != 1 || (f.latest.Load() != nil) != local {
@@ -384,14 +372,10 @@ func TestAWorkerFollowsIntoAStreamThatWasMadeAnew(t *testing.T) {
 		announce(t, decider, 1)
 		worker := process(t, newMemoryStore(), 100, func(string) bool { return false })
 		defer worker.Close()
-		if err := worker.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, worker.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 		for i, sequence := range []uint64{1001, 1002, 3, 4, 1003} { // the last comes late, of the stream before
 			if i < 4 {
-				if err := decider.Ingest("gpu1", "q", queueLength(uint64(i+1)), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, decider.Ingest("gpu1", "q", queueLength(uint64(i+1)), time.Now(), ""))
 				synctest.Wait()
 			}
 			all := store.queues["gpu1.q"]
@@ -401,9 +385,7 @@ func TestAWorkerFollowsIntoAStreamThatWasMadeAnew(t *testing.T) {
 				m = *all[2]
 			}
 			m.Sequence = sequence
-			if err := worker.Heard("gpu1", "q", &m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, worker.Heard("gpu1", "q", &m))
 			synctest.Wait()
 			if told, _ := worker.Latest("gpu1", "q"); told.Decision != want || worker.roster[0].latest.Load().Decision != want {
 				t.Errorf("message %d: told %d, launches by %d, want %d", sequence, told.Decision, worker.roster[0].latest.Load().Decision, want)
@@ -422,15 +404,11 @@ func TestTheLastStoredDecisionIsRepeatedInDoubt(t *testing.T) {
 		cfg.Incarnation, cfg.Store = 99, store
 		told := make(chan telemetry.Recommendation, 100)
 		s, err := New(cfg, tellingPublisher{newCountingPublisher(), told})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
 		announce(t, s, 1)
 		for seq := uint64(1); seq <= 2; seq++ {
-			if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""))
 			synctest.Wait()
 		}
 		store.mu.Lock()
@@ -469,16 +447,12 @@ func TestARecordIsAnsweredOnceThoughTheAnswerComesBeforeTheDoubtIsCleared(t *tes
 		ingest := func(s *System, seqs ...uint64) {
 			t.Helper()
 			for _, seq := range seqs {
-				if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""))
 			}
 		}
 		hear := func(s *System, decision int) {
 			t.Helper()
-			if err := s.Heard("gpu1", "q", store.queues["gpu1.q"][decision-1]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Heard("gpu1", "q", store.queues["gpu1.q"][decision-1]))
 		}
 		announce(t, slow, 1)
 		announce(t, quick, 1)

@@ -127,9 +127,7 @@ func (s *memoryStore) decided(t *testing.T, name string) (all []*decisionlog.Dec
 	previous := uint64(0)
 	for _, m := range s.queues[name] {
 		d, err := decisionlog.DecodeDecided(m.Recommendation.Decided)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Previous != previous || m.Recommendation.Decision != d.Entry.Decision || !m.Recommendation.Fenced {
 			t.Fatalf("message %d follows %d, behind %d: %+v", m.Sequence, d.Previous, previous, m.Recommendation)
 		}
@@ -199,9 +197,7 @@ func process(t *testing.T, store *memoryStore, incarnation uint64, owns func(str
 		cfg.Store = store
 	}
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -210,9 +206,7 @@ func announce(t testing.TB, s *System, seq uint64) {
 	r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 5, Seq: seq}}
 	r.Worker = telemetry.Worker{Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024}
-	if err := s.Announce("gpu1", &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Announce("gpu1", &r))
 }
 
 // boot has a new process hear each queue's last message, as its follower does.
@@ -221,9 +215,7 @@ func (s *memoryStore) boot(t *testing.T, to *System) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.queues {
-		if err := to.Heard("gpu1", "q", l[len(l)-1]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, to.Heard("gpu1", "q", l[len(l)-1]))
 	}
 }
 
@@ -364,9 +356,7 @@ func TestADecisionThatIsHeardTellsOfWork(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := newMemoryStore()
 			decide := func(s *System, queue string, length uint32) {
-				if err := s.Ingest("gpu1", queue, queueRecord(7, 1, length), time.Now(), ""); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Ingest("gpu1", queue, queueRecord(7, 1, length), time.Now(), ""))
 				synctest.Wait()
 			}
 			s := process(t, store, 99, nil)
@@ -375,9 +365,7 @@ func TestADecisionThatIsHeardTellsOfWork(t *testing.T) {
 			s.Close()
 			time.Sleep(test.pause)
 			s = process(t, store, 100, nil)
-			if err := s.Heard("gpu1", "a", store.queues["gpu1.a"][0]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Heard("gpu1", "a", store.queues["gpu1.a"][0]))
 			synctest.Wait()
 			decide(s, "b", 300)
 			s.Close()

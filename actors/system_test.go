@@ -20,6 +20,17 @@ import (
 	"ringmaster/telemetry/complaint"
 )
 
+// must ends a test in which something has failed that it does not prove. Tests of rapid are tests, too.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // countingPublisher counts, and confirms every done record.
 type countingPublisher struct {
 	recommended atomic.Uint64
@@ -77,9 +88,7 @@ func newSystem(t testing.TB, pub Publisher) *System {
 	cfg := DefaultConfig()
 	cfg.Incarnation = 99
 	s, err := New(cfg, pub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -90,9 +99,7 @@ func TestEveryBatchIsSettledOnce(t *testing.T) {
 	pub := newCountingPublisher()
 	s := newSystem(t, pub)
 	defer s.Close()
-	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 	const queues, batches, slots = 4, 200, 10
 	outcomes := make([][]atomic.Uint32, queues)
 	var settled, submitters sync.WaitGroup
@@ -119,9 +126,7 @@ func TestEveryBatchIsSettledOnce(t *testing.T) {
 	}
 	submitters.Wait()
 	settled.Wait()
-	if err := s.Drain(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Drain(context.Background()))
 	for q := range queues {
 		for b := range batches {
 			if n := outcomes[q][b].Load(); n != 1 {
@@ -145,9 +150,7 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	s := newSystem(t, newCountingPublisher())
 	for i := range 50 {
-		if err := s.Ingest(fmt.Sprint("gpu", i%5), fmt.Sprint("q", i), queueRecord(7, 1, 10), time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest(fmt.Sprint("gpu", i%5), fmt.Sprint("q", i), queueRecord(7, 1, 10), time.Now(), ""))
 	}
 	s.Close()
 	s.Close() // a second time does nothing
@@ -188,13 +191,9 @@ func TestASecondProcessOfALocalWorkerIsSaidOnceAMinute(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Incarnation, cfg.Logger = 99, slog.New(slog.NewTextHandler(&log, nil))
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
-		if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}))
 		said := func(worker string, incarnation, seq uint64) int {
 			before := strings.Count(log.String(), "another process announces itself")
 			if err := s.Announce(worker, workerRecord(incarnation, seq)); err != nil {
@@ -224,13 +223,9 @@ func TestDecisionInputReplays(t *testing.T) {
 		var inputs []DecisionInput
 		cfg.OnDecision = func(d DecisionInput) { inputs = append(inputs, d) }
 		s, err := New(cfg, newCountingPublisher())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Close()
-		if err := s.AttachEngine("gpu0", testLimits, 1<<20, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 1<<20, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 		for seq := uint64(1); seq < 60; seq++ {
 			r := queueRecord(7, seq, uint32(seq*seq*37%9000))
 			if seq%3 == 0 {
@@ -238,9 +233,7 @@ func TestDecisionInputReplays(t *testing.T) {
 				r.Graph.Has |= telemetry.HasFrontierDensityBps
 				r.Graph.FrontierDensityBps = uint16(seq * 1234 % 10000)
 			}
-			if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu0", "q", r, time.Now(), ""))
 			synctest.Wait()
 		}
 		if len(inputs) != 59 {
@@ -265,9 +258,7 @@ func TestRecommendationsSayHowLongTheyHold(t *testing.T) {
 		if _, ok := s.Latest("gpu0", "q"); ok {
 			t.Error("a recommendation for an unknown queue")
 		}
-		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 10), time.Now(), ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ingest("gpu0", "q", queueRecord(7, 1, 10), time.Now(), ""))
 		synctest.Wait()
 		r, ok := s.Latest("gpu0", "q")
 		if !ok || r.ValidForMs != 3000 || r.Decision != 1 || r.Heartbeat {
@@ -291,12 +282,8 @@ func TestUnitsOfAnAnnouncementShapeThePlan(t *testing.T) {
 			w := workerRecord(5, 1)
 			w.Worker.Has |= has
 			w.Worker.Units, w.Worker.UnitLanes = 132, 2048
-			if err := s.Announce("gpu0", w); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 4096), time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Announce("gpu0", w))
+			must(t, s.Ingest("gpu0", "q", queueRecord(7, 1, 4096), time.Now(), ""))
 			synctest.Wait()
 			r, _ := s.Latest("gpu0", "q")
 			if got := (telemetry.Geometry{WorkgroupSizeX: r.WorkgroupSizeX, Groups: r.Groups, ClaimChunk: r.ClaimChunk}); got != want {

@@ -14,9 +14,7 @@ func TestTombstonesAreBoundedInNumberAndTime(t *testing.T) {
 	s := newTombstones()
 	key := func(queue string, i int) batchKey { return batchKey{queue, fmt.Sprint(i)} }
 	for i := range maxQueueTombstones {
-		if err := s.add(key("q", i), false, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.add(key("q", i), false, now))
 	}
 	if err := s.add(key("q", -1), true, now); !errors.Is(err, ErrCancellations) {
 		t.Errorf("one too many of a queue: %v", err)
@@ -75,9 +73,7 @@ func TestTombstonesAreSharedByTheQueues(t *testing.T) {
 func TestAFloodOfCancellationsLeavesOthersTheirs(t *testing.T) {
 	s := newSystem(t, newCountingPublisher())
 	defer s.Close()
-	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}))
 	answers := make(chan error, 1<<16)
 	cancel := func(queue string, batch int) {
 		s.Cancel("gpu0", queue, fmt.Sprint(batch), func(_ telemetry.CancelFound, _ int, err error) { answers <- err })

@@ -33,15 +33,11 @@ func TestTranscripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = replay(t, string(text)) })
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			if got != string(text) && !*update {
 				t.Errorf("transcript differs; got:\n%s", got)

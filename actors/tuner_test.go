@@ -52,9 +52,7 @@ func newLauncher(t *testing.T, local bool, adjust func(*Config)) *launcher {
 		adjust(&cfg)
 	}
 	s, err := New(cfg, newCountingPublisher())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := &launcher{t: t, s: s, speed: 1000, random: rand.New(rand.NewPCG(3, 4))}
 	if local {
 		l.engine = &heldEngine{}
@@ -67,9 +65,7 @@ func newLauncher(t *testing.T, local bool, adjust func(*Config)) *launcher {
 		w.Worker.Has |= telemetry.HasSubgroupSize | telemetry.HasVendor | telemetry.HasRenderer | telemetry.HasDriver
 		err = s.Announce("gpu0", w)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.decide()
 	if local {
 		work := telemetry.Work{Batch: "b", Slots: make([]telemetry.Slot, 1)}
@@ -336,9 +332,7 @@ func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 				Fingerprint: bytes.Repeat([]byte{byte(kernel + 1)}, telemetry.FingerprintSize),
 			}
 			r := &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 8, Seq: l.seq}, Launch: launch}
-			if err := l.s.Ingest("gpu0", fmt.Sprintf("q%d", queue), r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.s.Ingest("gpu0", fmt.Sprintf("q%d", queue), r, time.Now(), ""))
 		}
 		for queue := range queues {
 			for kernel := range kernels {
@@ -352,9 +346,7 @@ func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 		}
 		time.Sleep(3 * l.s.cfg.idleAfter) // the queues are forgotten, and the worker
 		synctest.Wait()
-		if err := l.s.Announce("gpu0", workerRecord(5, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.s.Announce("gpu0", workerRecord(5, 1)))
 		report(0, 0)
 		synctest.Wait()
 		if n := l.s.Stats().ReportsUntuned; n != over {

@@ -35,9 +35,7 @@ func TestWhatOnlyAFollowerHeardIsNotLost(t *testing.T) {
 					r.Queue.Has |= telemetry.HasRequeueCount
 					r.Queue.RequeueCount = 3 * seq
 					for _, s := range hears {
-						if err := s.Ingest("gpu1", "q", r, time.Now(), ""); err != nil {
-							t.Fatal(err)
-						}
+						must(t, s.Ingest("gpu1", "q", r, time.Now(), ""))
 					}
 					time.Sleep(20 * time.Millisecond)
 				}

@@ -25,9 +25,7 @@ func TestWalksAreDecidedAndAnsweredOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, newCountingPublisher())
 		defer s.Close()
-		if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}))
 		var got []DecisionInput
 		answered := func(d DecisionInput) { got = append(got, d) }
 		levels := []struct {
@@ -42,9 +40,7 @@ func TestWalksAreDecidedAndAnsweredOneByOne(t *testing.T) {
 			{0, 0, 0, policy.TopologyEmpty},
 		}
 		for i, l := range levels {
-			if err := s.Walk("gpu0", "q", walkLevel(uint64(i+1), l.nodes, l.edges, l.unexplored, answered)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Walk("gpu0", "q", walkLevel(uint64(i+1), l.nodes, l.edges, l.unexplored, answered)))
 			synctest.Wait()
 			if len(got) != i+1 {
 				t.Fatalf("level %d: %d answers", i, len(got))
@@ -71,9 +67,7 @@ func TestEchoesOfWalksAreDropped(t *testing.T) {
 		defer s.Close()
 		w := walkLevel(5, 100, 5_000, 154_984, nil)
 		w.Header.Incarnation = s.cfg.Incarnation
-		if err := s.Walk("gpu0", "q", w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Walk("gpu0", "q", w))
 		synctest.Wait()
 		r := telemetry.Record{Header: w.Header, Graph: w.Graph}
 		r.Header.Queue = "q"
@@ -91,31 +85,23 @@ func TestWhatAWalkSaysOfTheGraphOutweighsPublishers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t, newCountingPublisher())
 		defer s.Close()
-		if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}))
 		var last DecisionInput
 		w := walkLevel(1, 100, 5_000, 154_984, func(d DecisionInput) { last = d })
 		w.Requeued = 7
-		if err := s.Walk("gpu0", "q", w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Walk("gpu0", "q", w))
 		synctest.Wait()
 		if last.Request.RequeueCount != 7 {
 			t.Errorf("%d requeues", last.Request.RequeueCount)
 		}
 		for seq, r := range []*telemetry.Record{graphRecord(7, 1, 5000), queueRecord(7, 2, 0)} {
-			if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Ingest("gpu0", "q", r, time.Now(), ""))
 			synctest.Wait()
 			if last.Decision != uint64(seq+2) || last.Request.GraphNodeCount != 10_000 || last.Request.QueueLen != 100 || last.Plan.Topology != policy.TopologyHybrid {
 				t.Errorf("%+v", last)
 			}
 		}
-		if err := s.Walk("gpu0", "q", Walk{Header: telemetry.Header{Incarnation: 1, Seq: 2}, Answered: func(d DecisionInput) { last = d }}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Walk("gpu0", "q", Walk{Header: telemetry.Header{Incarnation: 1, Seq: 2}, Answered: func(d DecisionInput) { last = d }}))
 		synctest.Wait()
 		if last.Request.GraphNodeCount != 5000 || last.Plan.Topology != policy.TopologyEmpty {
 			t.Errorf("after the job: %+v", last.Request)
@@ -146,18 +132,14 @@ func TestAQueueWithAResidentGraphIsNotForgotten(t *testing.T) {
 		s := newSystem(t, newCountingPublisher())
 		defer s.Close()
 		rest := Walk{Graph: telemetry.Graph{Has: telemetry.HasResidentDeviceBytes, ResidentDeviceBytes: 1000}}
-		if err := s.Walk("gpu0", "q", rest); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Walk("gpu0", "q", rest))
 		time.Sleep(3 * s.cfg.idleAfter) // of the bubble's clock
 		synctest.Wait()
 		if n := s.Stats().Queues; n != 1 {
 			t.Errorf("%d queues while the graph is there", n)
 		}
 		rest.Graph.ResidentDeviceBytes = 0
-		if err := s.Walk("gpu0", "q", rest); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Walk("gpu0", "q", rest))
 		time.Sleep(3 * s.cfg.idleAfter)
 		synctest.Wait()
 		if n := s.Stats().Queues; n != 0 {

@@ -43,9 +43,7 @@ func limitAddressSpace(t *testing.T) (limit uint64) {
 		now      string
 	}{{syscall.RLIMIT_AS, "VmSize:"}, {syscall.RLIMIT_DATA, "VmData:"}} {
 		bound := statusBytes(t, r.now) + limit
-		if err := syscall.Setrlimit(r.resource, &syscall.Rlimit{Cur: bound, Max: bound}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setrlimit(r.resource, &syscall.Rlimit{Cur: bound, Max: bound}))
 	}
 	return limit
 }
@@ -54,15 +52,11 @@ func limitAddressSpace(t *testing.T) (limit uint64) {
 func statusBytes(t *testing.T, key string) uint64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == key {
 			n, err := strconv.ParseUint(fields[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return n << 10
 		}
 	}

@@ -34,9 +34,7 @@ func hostileCorpus(t testing.TB) map[string][]byte {
 func corpusFile(t testing.TB, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, value, _ := strings.Cut(strings.TrimSpace(string(content)), "\n")
 	quoted, prefixed := strings.CutPrefix(value, "[]byte(")
 	payload, err := strconv.Unquote(strings.TrimSuffix(quoted, ")"))

@@ -23,9 +23,7 @@ type sample struct {
 // libraryBytes encodes with the msgpack library.
 func libraryBytes(t *rapid.T, encode func(*msgpack.Encoder) error) []byte {
 	var buf bytes.Buffer
-	if err := encode(msgpack.NewEncoder(&buf)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, encode(msgpack.NewEncoder(&buf)))
 	return buf.Bytes()
 }
 

@@ -199,9 +199,7 @@ func TestInternedStringsAreBounded(t *testing.T) {
 	for i := range 4 * maxInterned {
 		want := fmt.Sprintf("q-%06d", i)
 		d.Reset(literal(t, "96 01 00 01 01 c0 a8'"+want+"'"))
-		if err := d.Next(&r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Next(&r))
 		if r.Header.Queue != want {
 			t.Fatalf("got %q, want %q", r.Header.Queue, want)
 		}

@@ -12,28 +12,20 @@ import (
 func TestJSONBecomesARecordWithTheHeaderFilledIn(t *testing.T) {
 	h := Header{Incarnation: 7, Seq: 3, SentNs: 11}
 	payload, err := AppendJSON(nil, &h, []byte(`{"kind":"queue","queue":"q","queue_len":4096,"executed_count":18446744073709551615}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	payload, err = AppendJSON(payload, &h, []byte(`{"kind":"graph","seq":9,"frontier_density_bps":0}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Check(payload, DefaultTelemetryLimits); err != nil {
 		t.Fatal(err)
 	}
 	var d Decoder
 	var r Record
 	d.Reset(payload)
-	if err := d.Next(&r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Next(&r))
 	if r.Kind != KindQueue || r.Incarnation != 7 || r.Seq != 3 || r.Header.Queue != "q" || r.Queue.QueueLen != 4096 || r.Queue.ExecutedCount != 1<<64-1 {
 		t.Errorf("got %+v %+v", r.Header, r.Queue)
 	}
-	if err := d.Next(&r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Next(&r))
 	if r.Kind != KindGraph || r.Seq != 9 || !r.Graph.Has.Has(HasFrontierDensityBps) || r.Graph.FrontierDensityBps != 0 {
 		t.Errorf("got %+v %+v", r.Header, r.Graph)
 	}
@@ -66,13 +58,9 @@ func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
 	out, err := MarshalRecommendationJSON("w", &Header{Incarnation: 1<<63 + 1, Seq: 2, Queue: "q"}, &Recommendation{
 		Decision: 5, WorkgroupSizeX: 256, Topology: "sparse_frontier", Reasons: []Reason{{Rule: "sparse", Threshold: 750, Value: 3, Distance: 748}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var fields map[string]any
-	if err := json.Unmarshal(out, &fields); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &fields))
 	for name, want := range map[string]any{"kind": "recommendation", "worker": "w", "queue": "q", "decision": "5", "incarnation": "8000000000000001", "answered_incarnation": "0000000000000000", "workgroup_size_x": 256.0, "topology": "sparse_frontier", "changed": false} {
 		if fields[name] != want {
 			t.Errorf("%s is %v, want %v", name, fields[name], want)
@@ -83,9 +71,7 @@ func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
 func TestFingerprintsInJSONAreHexadecimal(t *testing.T) {
 	line := `{"kind":"launch","seq":1,"incarnation":1,"launch":3,"status":"ok","fingerprint":"` + strings.Repeat("0aF1", FingerprintSize/2) + `"}`
 	payload, err := AppendJSON(nil, &Header{}, []byte(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var d Decoder
 	var r Record
 	d.Reset(payload)

@@ -27,9 +27,7 @@ func TestMeasuredZeroIsPresentAndMissingIsNot(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := decodeOne(literal(t, c.payload), DefaultTelemetryLimits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if r.Queue.Has != c.want || r.Queue.QueueLen != c.queueLen {
 				t.Errorf("got %#x and %d, want %#x and %d", uint64(r.Queue.Has), r.Queue.QueueLen, uint64(c.want), c.queueLen)
 			}
@@ -43,9 +41,7 @@ func TestNothingOfAnEarlierRecordRemains(t *testing.T) {
 	for i := range literals {
 		for _, full := range []string{literals[i].mapRow, literals[i].arrayRow} {
 			d.Reset(literal(t, full))
-			if err := d.Next(r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Next(r))
 		}
 	}
 	// The shortest record of each kind, into the same Record.
@@ -65,9 +61,7 @@ func TestNothingOfAnEarlierRecordRemains(t *testing.T) {
 		{"98 09 00 01 01 c0 c0 c0 a1'r'", Rejected{Reason: "r"}, func() any { return r.Rejected }},
 	} {
 		d.Reset(literal(t, c.payload))
-		if err := d.Next(r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Next(r))
 		if got := c.got(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("got %+v, want %+v", got, c.want)
 		}
@@ -98,9 +92,7 @@ func TestLaterMinorVersionsAreAccepted(t *testing.T) {
 
 func TestRowsOfALaterMinorVersionAreAccepted(t *testing.T) {
 	r, err := decodeOne(literal(t, "85 a4'kind' 06 ab'incarnation' 01 a3'seq' 01 a8'decision' 01 a7'reasons' 91 97 a1'r' 01 02 03 c3 c0 91 05"), DefaultTelemetryLimits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []Reason{{"r", 1, 2, 3, true}}; !reflect.DeepEqual(r.Recommendation.Reasons, want) {
 		t.Errorf("got %+v, want %+v", r.Recommendation.Reasons, want)
 	}
@@ -119,9 +111,7 @@ func TestFormsMayAlternateInOnePayload(t *testing.T) {
 	d.Reset(payload)
 	for i := range 2 * len(literals) {
 		var r Record
-		if err := d.Next(&r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Next(&r))
 		if want := literals[i/2].want; !reflect.DeepEqual(r, want) {
 			t.Errorf("record %d: got %+v, want %+v", i, r, want)
 		}

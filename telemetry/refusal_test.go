@@ -185,9 +185,7 @@ func TestErrorNamesRecordKindFieldAndWhatWasWanted(t *testing.T) {
 		var d Decoder
 		var r Record
 		d.Reset(literal(t, good+c.payload))
-		if err := d.Next(&r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Next(&r))
 		if err := d.Next(&r); err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
@@ -241,9 +239,7 @@ func TestReasonOfForeignErrors(t *testing.T) {
 
 func TestUnknownKindIsDescribedWhereverItStands(t *testing.T) {
 	payload, err := AppendJSON(nil, &Header{Incarnation: 1, Seq: 1}, []byte(`{"kind":"dance"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var d Decoder
 	var r Record
 	d.Reset(payload)

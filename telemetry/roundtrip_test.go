@@ -129,13 +129,9 @@ func TestReservedPositionsAreSkipped(t *testing.T) {
 	whole := Append(nil, EncodingArray, want.Header, want.Body())
 	for _, old := range []any{uint64(1) << 40, "balanced", true, nil, []any{1, []any{"x"}}, map[string]any{"a": 1}} {
 		var elements []any
-		if err := msgpack.Unmarshal(whole, &elements); err != nil {
-			t.Fatal(err)
-		}
+		must(t, msgpack.Unmarshal(whole, &elements))
 		var fields map[string]any
-		if err := msgpack.Unmarshal(Append(nil, EncodingMap, want.Header, want.Body()), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must(t, msgpack.Unmarshal(Append(nil, EncodingMap, want.Header, want.Body()), &fields))
 		reserved := 0
 		for pos := range bind(&Record{Header: Header{Kind: KindRecommendation}}).targets {
 			if s := recommendationSchema.specAt(pos); s.typ == typeReserved {
@@ -148,9 +144,7 @@ func TestReservedPositionsAreSkipped(t *testing.T) {
 		}
 		for _, form := range []any{elements, fields} {
 			payload, err := msgpack.Marshal(form)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got, err := decodeOne(payload, DefaultTelemetryLimits); err != nil || !reflect.DeepEqual(got, &want) {
 				t.Errorf("with %v: %v\n got %+v\nwant %+v", old, err, got, &want)
 			}
@@ -179,13 +173,9 @@ func TestLibraryReadsWhatTheEncoderWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRecord(t)
 		var asMap map[string]any
-		if err := msgpack.Unmarshal(Append(nil, EncodingMap, r.Header, r.Body()), &asMap); err != nil {
-			t.Fatal(err)
-		}
+		must(t, msgpack.Unmarshal(Append(nil, EncodingMap, r.Header, r.Body()), &asMap))
 		var asArray []any
-		if err := msgpack.Unmarshal(Append(nil, EncodingArray, r.Header, r.Body()), &asArray); err != nil {
-			t.Fatal(err)
-		}
+		must(t, msgpack.Unmarshal(Append(nil, EncodingArray, r.Header, r.Body()), &asArray))
 		b := bind(r)
 		present := 0
 		for pos := range b.targets {

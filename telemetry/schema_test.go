@@ -259,9 +259,7 @@ func specNamed(k Kind, name string) *spec {
 func wireSections(t *testing.T) map[string]string {
 	t.Helper()
 	document, err := os.ReadFile("../docs/wire.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sections := make(map[string]string)
 	heading := ""
 	for line := range strings.Lines(string(document)) {

@@ -17,9 +17,7 @@ import (
 func TestContextAndCredentials(t *testing.T) {
 	s := newServer(t)
 	file := filepath.Join(t.TempDir(), "lab.json")
-	if err := os.WriteFile(file, []byte(`{"url":"`+s.URL()+`"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(`{"url":"`+s.URL()+`"}`), 0o600))
 	cfg := fastConfig("")
 	cfg.Context = file
 	dial(t, cfg)
@@ -85,9 +83,7 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	logger, lines := newLog()
 	cfg.Logger = logger
 	c := dial(t, cfg)
-	if err := publishTelemetry(c, "gpu1", "a", queueRecord(1, "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, publishTelemetry(c, "gpu1", "a", queueRecord(1, "")))
 	lines.wait(t, "the NATS server refuses a subject to this user")
 	st := c.Status()
 	if st.PermissionErrors != 1 || st.LastError == nil || !strings.Contains(st.LastError.Error(), "telemetry.gpu1") {
@@ -113,9 +109,7 @@ func TestEveryDenialIsKnownAfterAFlush(t *testing.T) {
 	release := sync.OnceFunc(func() { close(held) })
 	t.Cleanup(release) // before the connection is closed
 	for _, queue := range []string{"a", "b", "c"} {
-		if err := publishTelemetry(c, "gpu1", queue, queueRecord(1, "")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, publishTelemetry(c, "gpu1", queue, queueRecord(1, "")))
 	}
 	flush(t, c)
 	if c.events.catchUp(c.nc) == nil {
@@ -148,14 +142,10 @@ func TestFloodOfErrorsIsLoggedALittleAndCountedWhole(t *testing.T) {
 
 func TestSlowSinkLosesMessagesVisibly(t *testing.T) {
 	d := openDoor(t)
-	if err := d.ingest.Stop(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.ingest.Stop(testContext(t)))
 	slow := &testSink{calls: make(chan taken)} // blocks until somebody receives
 	in, err := d.runtime.Serve(slow, DefaultIngestConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush(t, d.runtime)
 	record := queueRecord(1, "")
 	for range pendingMessages + 100 {
@@ -177,9 +167,7 @@ func TestSlowSinkLosesMessagesVisibly(t *testing.T) {
 			}
 		}
 	}()
-	if err := in.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, in.Stop(ctx))
 	if d.runtime.Status().SlowConsumers == 0 {
 		t.Error("status counts no slow consumer")
 	}
@@ -192,9 +180,7 @@ func TestProbe(t *testing.T) {
 	if err != nil || !r.Reachable || !r.JetStream || r.WorkStream || r.RTT <= 0 || r.MaxPayload != 1<<20 || r.ServerVersion == "" || len(r.Missing) != 0 {
 		t.Errorf("report %+v, %v, want nothing missing", r, err)
 	}
-	if err := dial(t, fastConfig(s.URL())).EnsureWorkStream(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dial(t, fastConfig(s.URL())).EnsureWorkStream(ctx))
 	if r, err := Probe(ctx, fastConfig(s.URL())); err != nil || !r.WorkStream {
 		t.Errorf("report %+v, %v, want the work stream", r, err)
 	}
@@ -231,9 +217,7 @@ func TestVersionsAreComparedByNumber(t *testing.T) {
 
 func TestCloseIsVisible(t *testing.T) {
 	c, err := Connect(fastConfig(newServer(t).URL()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Close()
 	receive(t, readiness(c.Closed()))
 	if s := c.Status(); s.State != StateClosed {

@@ -25,9 +25,7 @@ func unconnected(t testing.TB) *Conn {
 	cfg := fastConfig("nats://127.0.0.1:1")
 	cfg.ReconnectMin, cfg.ReconnectMax = time.Hour, time.Hour
 	c, err := Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close(); <-c.Closed() })
 	return c
 }
@@ -51,9 +49,7 @@ func wireCorpus(t testing.TB) [][]byte {
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for line := range strings.Lines(string(content)) {
 			value, bytes := strings.CutPrefix(strings.TrimSpace(line), "[]byte(")
 			if !bytes {

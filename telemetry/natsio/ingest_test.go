@@ -76,13 +76,9 @@ func openDoorWith(t *testing.T, limits IngestConfig) *door {
 		t.Fatal(err)
 	}
 	_, err = d.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { d.rejected <- *r })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = d.client.SubscribeRejectedInvalid(func(_ *telemetry.Header, r *telemetry.Rejected) { d.invalid <- *r })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush(t, d.runtime)
 	flush(t, d.client)
 	return d
@@ -90,9 +86,7 @@ func openDoorWith(t *testing.T, limits IngestConfig) *door {
 
 func (d *door) publish(t *testing.T, queue string, payload []byte) {
 	t.Helper()
-	if err := publishTelemetry(d.client, "gpu0", queue, payload); err != nil {
-		t.Fatal(err)
-	}
+	must(t, publishTelemetry(d.client, "gpu0", queue, payload))
 }
 
 func TestBadRecordIsRefusedAndItsNeighboursAreTaken(t *testing.T) {
@@ -160,9 +154,7 @@ func TestRefusals(t *testing.T) {
 		{"declined by the sink", "telemetry.gpu0.full", telemetry.ReasonRefused, queueRecord(1, ""), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := d.client.nc.Publish("ringmaster.v1."+c.subject, c.payload); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.client.nc.Publish("ringmaster.v1."+c.subject, c.payload))
 			from := d.rejected
 			if c.invalid {
 				from = d.invalid
@@ -181,9 +173,7 @@ func TestRefusals(t *testing.T) {
 
 func TestAnnouncementReachesTheSink(t *testing.T) {
 	d := openDoor(t)
-	if err := d.client.publish(d.client.Subjects().Worker("gpu7"), workerRecord()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.client.publish(d.client.Subjects().Worker("gpu7"), workerRecord()))
 	if got := receive(t, d.sink.calls); got.worker != "gpu7" || got.kind != telemetry.KindWorker {
 		t.Errorf("sink got %+v, want the announcement of gpu7", got)
 	}
@@ -228,9 +218,7 @@ func TestReplyGoesWithTheLastRecordThatDecides(t *testing.T) {
 func TestReplySubjectThatIsNoInboxIsNotUsed(t *testing.T) {
 	d := openDoor(t)
 	err := d.client.nc.PublishRequest("ringmaster.v1.telemetry.gpu0.a", "ringmaster.v1.work.gpu1.b", queueRecord(1, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := receive(t, d.sink.calls); got.reply != "" {
 		t.Errorf("sink was told to answer on %q", got.reply)
 	}
@@ -250,9 +238,7 @@ func TestSnapshot(t *testing.T) {
 	if _, _, err := snapshotOf(ctx, d.client, "gpu0", "b"); !errors.Is(err, ErrNoRecommendation) {
 		t.Errorf("snapshot of an unknown queue: %v, want ErrNoRecommendation", err)
 	}
-	if err := d.ingest.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.ingest.Stop(ctx))
 	flush(t, d.runtime)
 	if _, _, err := snapshotOf(ctx, d.client, "gpu0", "a"); !errors.Is(err, ErrNoRuntime) {
 		t.Errorf("snapshot without a runtime: %v, want ErrNoRuntime", err)

@@ -15,9 +15,7 @@ func TestStopLetsTheSinkFinish(t *testing.T) {
 		d.publish(t, "a", queueRecord(i, ""))
 	}
 	flush(t, d.client)
-	if err := d.ingest.Stop(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.ingest.Stop(testContext(t)))
 	if n := len(d.sink.calls); n != 500 {
 		t.Errorf("sink had %d records when Stop returned, want 500", n)
 	}
@@ -27,9 +25,7 @@ func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
 	p := natstest.Start(t)
 	p.Kill()
 	c, err := Connect(fastConfig(p.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { c.Close(); <-c.Closed() }()
 	if s := c.Status(); s.State != StateDisconnected {
 		t.Errorf("state %v without a server", s.State)
@@ -42,13 +38,9 @@ func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Start()
-	if err := c.WaitState(testContext(t), StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.WaitState(testContext(t), StateConnected))
 	flush(t, c)
-	if err := publishTelemetry(dial(t, fastConfig(p.URL)), "gpu0", "a", queueRecord(3, "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, publishTelemetry(dial(t, fastConfig(p.URL)), "gpu0", "a", queueRecord(3, "")))
 	if got := receive(t, sink.calls); got.length != 3 {
 		t.Errorf("sink got %+v, want length 3", got)
 	}
@@ -66,13 +58,9 @@ func TestWaitStateEndsWithItsContext(t *testing.T) {
 func TestStoppingWithoutAServerDoesNotWait(t *testing.T) {
 	c := unconnected(t)
 	in, err := c.Serve(newSink(), DefaultIngestConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sub, err := c.SubscribeDone("*", "*", func(_, _ string, _ *telemetry.Header, _ *telemetry.Done) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := c.NewOutlet(OutletConfig{})
 	// Without a deadline a wait for the server's answer would never end.
 	for name, stop := range map[string]func(context.Context) error{"ingest": in.Stop, "subscription": sub.Stop, "outlet": out.Close} {

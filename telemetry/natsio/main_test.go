@@ -35,9 +35,7 @@ func testContext(t *testing.T) context.Context {
 func newServer(t *testing.T) *embedded.Server {
 	t.Helper()
 	s, err := embedded.Start(embedded.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Shutdown)
 	return s
 }
@@ -53,16 +51,12 @@ func fastConfig(url string) Config {
 func dial(t *testing.T, cfg Config) *Conn {
 	t.Helper()
 	c, err := Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		c.Close()
 		<-c.Closed()
 	})
-	if err := c.WaitState(testContext(t), StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.WaitState(testContext(t), StateConnected))
 	return c
 }
 
@@ -70,9 +64,7 @@ func dial(t *testing.T, cfg Config) *Conn {
 // publications.
 func flush(t *testing.T, c *Conn) {
 	t.Helper()
-	if err := c.Flush(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Flush(testContext(t)))
 }
 
 // askFor publishes records and waits for the recommendation that takes them into account.
@@ -93,12 +85,7 @@ func snapshotOf(ctx context.Context, c *Conn, worker, queue string) (telemetry.H
 	return r.Header, r.Recommendation, nil
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = natstest.Must
 
 // receive waits for a value.
 func receive[T any](t *testing.T, ch <-chan T) T {

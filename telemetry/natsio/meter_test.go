@@ -150,16 +150,12 @@ func TestLimitedPayloadsAreCountedAndReportedApart(t *testing.T) {
 	if r := receive(t, d.rejected); r.Reason != ReasonRateLimited || r.Subject != "ringmaster.v1.telemetry.gpu0.a" {
 		t.Errorf("rejected %+v, want %s", r, ReasonRateLimited)
 	}
-	if err := d.client.nc.Publish("ringmaster.v1.worker.gpu0", []byte("bad")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.client.nc.Publish("ringmaster.v1.worker.gpu0", []byte("bad")))
 	if r := receive(t, d.invalid); r.Reason != telemetry.ReasonMalformed {
 		t.Errorf("rejected %+v, want what is wrong beside the flood", r)
 	}
 	flush(t, d.client)
-	if err := d.ingest.Stop(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.ingest.Stop(testContext(t)))
 	if s := d.ingest.Stats(); s.Limited != 48 || s.Refused != 49 || s.Records != 2 {
 		t.Errorf("stats %+v, want 2 taken, 48 limited", s)
 	}
@@ -172,17 +168,13 @@ func TestAnnouncementsHaveALimitOfTheirOwn(t *testing.T) {
 	const sent = 1000 // a hundred seconds' worth
 	d := openDoor(t)
 	for range sent {
-		if err := d.client.nc.Publish("ringmaster.v1.worker.gpu0", workerRecord()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.client.nc.Publish("ringmaster.v1.worker.gpu0", workerRecord()))
 	}
 	d.publish(t, "a", queueRecord(1, ""))
 	for receive(t, d.sink.calls).kind != telemetry.KindQueue {
 	}
 	flush(t, d.client)
-	if err := d.ingest.Stop(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.ingest.Stop(testContext(t)))
 	if s := d.ingest.Stats(); s.Limited == 0 || s.Limited+s.Records != sent+1 {
 		t.Errorf("stats %+v, want a record and some announcements taken, the others limited", s)
 	}

@@ -19,9 +19,7 @@ func storedIn(t *testing.T, p *Outlet, c *Conn, queue string, n int, stream stri
 		p.Done("gpu0", queue, &telemetry.Done{Batch: fmt.Sprintf("b%d", i)}, func(err error) { sent <- err })
 	}
 	for range n {
-		if err := receive(t, sent); err != nil {
-			t.Fatal(err)
-		}
+		must(t, receive(t, sent))
 	}
 	info, err := c.js.Stream(testContext(t), stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

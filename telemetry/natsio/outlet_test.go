@@ -33,9 +33,7 @@ func TestRecommendationsCarryIncarnationAndSequenceOfTheirSubject(t *testing.T) 
 	_, err := client.SubscribeRecommendations("gpu0", "*", func(_, queue string, h *telemetry.Header, r *telemetry.Recommendation) {
 		seen <- got{queue, *h, r.Decision}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush(t, client)
 	r := telemetry.Recommendation{Decision: 1}
 	p.Recommend("gpu0", "a", &r, nil)
@@ -79,18 +77,14 @@ func TestDoneIsConfirmedByTheServer(t *testing.T) {
 	p := openOutlet(t, runtime, OutletConfig{})
 	seen := make(chan telemetry.Done, 1000)
 	_, err := client.SubscribeDone("*", "*", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { seen <- *d })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush(t, client)
 	sent := make(chan error, 1000)
 	for i := range 1000 {
 		p.Done("gpu0", "a", &telemetry.Done{Batch: fmt.Sprintf("b%d", i), Executed: 3, WorkSentNs: 5}, func(err error) { sent <- err })
 	}
 	for i := range 1000 {
-		if err := receive(t, sent); err != nil {
-			t.Fatal(err)
-		}
+		must(t, receive(t, sent))
 		if d := receive(t, seen); d.Batch != fmt.Sprintf("b%d", i) || d.Executed != 3 || d.WorkSentNs != 5 {
 			t.Fatalf("done %+v in place %d", d, i)
 		}
@@ -105,9 +99,7 @@ func TestDoneWithoutAServerFails(t *testing.T) {
 	c := dial(t, fastConfig(server.URL))
 	p := openOutlet(t, c, OutletConfig{})
 	server.Kill()
-	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.WaitState(testContext(t), StateDisconnected))
 	sent := make(chan error, 1)
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "b"}, func(err error) { sent <- err })
 	if err := receive(t, sent); !errors.Is(err, ErrDisconnected) {
@@ -129,15 +121,11 @@ func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
 	p := openOutlet(t, c, OutletConfig{})
 	reconnected := c.nc.StatusChanged()
 	before := c.nc.Stats().Reconnects
-	if err := c.nc.ForceReconnect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.nc.ForceReconnect())
 	for c.nc.Stats().Reconnects == before {
 		receive(t, reconnected)
 	}
-	if err := c.WaitState(testContext(t), StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.WaitState(testContext(t), StateConnected))
 	if err := p.confirmSince(before, nil); !errors.Is(err, ErrUnconfirmed) {
 		t.Errorf("confirm across a reconnect: %v, want ErrUnconfirmed", err)
 	}
@@ -151,9 +139,7 @@ func TestClosedOutletAnswersEveryCall(t *testing.T) {
 	p := openOutlet(t, c, OutletConfig{})
 	sent := make(chan error, 2)
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
-	if err := p.Close(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Close(testContext(t)))
 	if err := receive(t, sent); err != nil {
 		t.Errorf("done before close: %v", err)
 	}
@@ -196,9 +182,7 @@ func TestFullOutboxRefusesWhatMayNotBeLost(t *testing.T) {
 	o.init(1)
 	_, err := o.open(false)
 	o.seal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = o.open(false)
 	o.seal()
 	if !errors.Is(err, ErrBacklog) {

@@ -59,9 +59,7 @@ func openMember(t *testing.T, url string, ahead time.Duration) *member {
 		func(sentTo, queue string, w *telemetry.Work, sentNs int64, settled func(telemetry.Outcome, error)) {
 			m.batches <- delivery{sentTo, queue, w, sentNs, settled}
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -151,9 +149,7 @@ func TestAPoolsBatchThatNeedsDataIsRefused(t *testing.T) {
 	m := openMember(t, newServer(t).URL(), 0)
 	refusals := make(chan telemetry.Rejected, 1)
 	sub, err := m.client.SubscribeRejected(telemetry.Pool("gpus"), "a", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { refusals <- *r })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer sub.Stop(testContext(t))
 	flush(t, m.client)
 	w := batchOf("b", 3)

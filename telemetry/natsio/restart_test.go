@@ -31,9 +31,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	held := receive(t, s.batches)
 
 	server.Kill()
-	if err := runtime.WaitState(testContext(t), StateDisconnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runtime.WaitState(testContext(t), StateDisconnected))
 	if st := runtime.Status(); st.State != StateDisconnected || st.URL != "" {
 		t.Errorf("status %+v while the server is away", st)
 	}
@@ -51,15 +49,11 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	}()
 
 	server.Start()
-	if err := runtime.WaitState(testContext(t), StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runtime.WaitState(testContext(t), StateConnected))
 	if line := lines.wait(t, "reconnected to NATS"); !strings.Contains(line, "away=") {
 		t.Errorf("line %q does not say for how long", line)
 	}
-	if err := receive(t, later); err != nil {
-		t.Fatal(err)
-	}
+	must(t, receive(t, later))
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
 	if err := receive(t, sent); err != nil {
 		t.Errorf("done after the restart: %v", err)
@@ -83,9 +77,7 @@ func (s *shop) settleUntilEmpty(t *testing.T) {
 	t.Helper()
 	ctx := testContext(t)
 	stream, err := s.client.js.Stream(ctx, s.client.WorkStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for stored := uint64(1); stored > 0; {
 		select {
 		case d := <-s.batches:
@@ -107,9 +99,7 @@ func (s *shop) settleUntilEmpty(t *testing.T) {
 		case d := <-s.batches:
 			d.settled(telemetry.OutcomeDuplicate, nil)
 		case err := <-over:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return
 		}
 	}
@@ -142,9 +132,7 @@ func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 	s := openShop(t, newServer(t).URL(), nil)
 	s.submit(t, "b0")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
-	if err := s.client.js.DeleteConsumer(testContext(t), s.client.WorkStream(), "gpu0=a"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client.js.DeleteConsumer(testContext(t), s.client.WorkStream(), "gpu0=a"))
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
 	if st := s.consumer.Stats(); st.Restarts == 0 {
@@ -155,9 +143,7 @@ func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 func TestStreamIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 	t.Parallel() // it waits until the stream is asked
 	s := openShop(t, newServer(t).URL(), nil)
-	if err := s.client.js.DeleteStream(testContext(t), s.client.WorkStream()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.client.js.DeleteStream(testContext(t), s.client.WorkStream()))
 	s.submit(t, "b1") // tries until there is a stream
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
 }
@@ -166,27 +152,21 @@ func TestConsumerStartsBeforeTheServer(t *testing.T) {
 	server := natstest.Start(t)
 	server.Kill()
 	c, err := Connect(fastConfig(server.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close(); <-c.Closed() })
 	batches := make(chan delivery, 1)
 	w, err := c.ConsumeWork(t.Context(), "gpu0", DefaultWorkConfig(),
 		func(worker, queue string, work *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
 			batches <- delivery{work: work, settled: settled}
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server.Start()
 	receive(t, readiness(w.Ready()))
 	if _, err := storeWork(t, c, "a", batchOf("b1", 1)); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, batches).settled(telemetry.OutcomeDone, nil)
-	if err := w.Drain(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Drain(testContext(t)))
 }
 
 func TestIngestGoesOnAfterARestart(t *testing.T) {
@@ -198,23 +178,17 @@ func TestIngestGoesOnAfterARestart(t *testing.T) {
 	}
 	server.Kill()
 	for _, c := range []*Conn{runtime, client} {
-		if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.WaitState(testContext(t), StateDisconnected))
 	}
 	if err := publishTelemetry(client, "gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("publish while the server is away: %v, want ErrDisconnected", err)
 	}
 	server.Start()
 	for _, c := range []*Conn{runtime, client} {
-		if err := c.WaitState(testContext(t), StateConnected); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.WaitState(testContext(t), StateConnected))
 		flush(t, c)
 	}
-	if err := publishTelemetry(client, "gpu0", "a", queueRecord(2, "")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, publishTelemetry(client, "gpu0", "a", queueRecord(2, "")))
 	if got := receive(t, sink.calls); got.length != 2 {
 		t.Errorf("sink got length %d, want 2: what was sent meanwhile is old", got.length)
 	}
@@ -229,9 +203,7 @@ func TestDrainWithoutAServerEndsAtOnce(t *testing.T) {
 	s.submit(t, "b1")
 	d := receive(t, s.batches)
 	server.Kill()
-	if err := s.conn.WaitState(testContext(t), StateDisconnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.conn.WaitState(testContext(t), StateDisconnected))
 	d.settled(telemetry.OutcomeDone, nil)
 	ended := make(chan error, 1)
 	go func() { ended <- s.consumer.Drain(context.Background()) }() // nothing else would end it
@@ -254,9 +226,7 @@ func TestFlushNeedsNoDeadlineAndNoServer(t *testing.T) {
 		}
 	}
 	server.Kill()
-	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.WaitState(testContext(t), StateDisconnected))
 	if err := c.Flush(context.Background()); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("flush without a server: %v, want ErrDisconnected", err)
 	}

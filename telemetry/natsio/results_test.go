@@ -27,17 +27,13 @@ func sharing(t *testing.T, c *Conn) *Results {
 func follow(t *testing.T, r *Results, device string) <-chan found {
 	t.Helper()
 	ch := make(chan found, 100)
-	if err := r.Follow(device, func(key string, value []byte) { ch <- found{key, string(value)} }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Follow(device, func(key string, value []byte) { ch <- found{key, string(value)} }))
 	return ch
 }
 
 func share(t *testing.T, r *Results, device, key string, merge func([]byte) []byte) {
 	t.Helper()
-	if err := r.Share(device, key, merge); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Share(device, key, merge))
 }
 
 func always(value string) func([]byte) []byte { return func([]byte) []byte { return []byte(value) } }
@@ -116,9 +112,7 @@ func TestWithoutJetStreamResultsStayHereAndThatIsSaidOnce(t *testing.T) {
 	conn := fastConfig(p.URL)
 	conn.Logger = log
 	r := sharing(t, dial(t, conn))
-	if err := r.Follow("d", func(string, []byte) { t.Error("found something") }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Follow("d", func(string, []byte) { t.Error("found something") }))
 	share(t, r, "d", "k", always("1"))
 	lines.wait(t, "not shared")
 	for range 20 { // attempts later there is still one line

@@ -14,9 +14,7 @@ func TestServiceIsFoundAndAnswers(t *testing.T) {
 	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
 	svc, err := runtime.RegisterService(ServiceConfig{Version: "v1.2.3", Metadata: map[string]string{"worker": "gpu0"}, Status: func() any { return map[string]int{"decisions": 7} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush(t, runtime)
 	for subject, want := range map[string]string{
 		"$SRV.PING": `"name":"ringmaster"`, "$SRV.PING.ringmaster": `"version":"1.2.3"`, "$SRV.PING.ringmaster." + svc.identity.ID: `"worker":"gpu0"`,

@@ -22,9 +22,7 @@ func TestAShadowHearsOthersAndIsNotHeardByThem(t *testing.T) {
 	others, own := make(chan string, 16), make(chan string, 16)
 	for conn, to := range map[*Conn]chan string{client: others, shadow: own} {
 		_, err := conn.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { to <- r.Subject })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	flush(t, shadow)
 	flush(t, client)
@@ -32,9 +30,7 @@ func TestAShadowHearsOthersAndIsNotHeardByThem(t *testing.T) {
 		&telemetry.Launch{Has: telemetry.HasLaunch | telemetry.HasStatus | telemetry.HasDecision, Launch: 1, Decision: 7})
 	subject := client.Subjects().Telemetry("gpu0", "a")
 	for _, payload := range [][]byte{queueRecord(3, ""), launch, badRecord()} {
-		if err := client.NATS().PublishRequest(subject, client.NATS().NewInbox(), payload); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.NATS().PublishRequest(subject, client.NATS().NewInbox(), payload))
 	}
 	if got := receive(t, sink.calls); got.length != 3 || got.worker != "gpu0" || got.queue != "a" || got.reply != "" {
 		t.Errorf("%+v", got)

@@ -17,9 +17,7 @@ func TestForeignStreamIsNotTouched(t *testing.T) {
 	c := dial(t, fastConfig(newServer(t).URL()))
 	ctx := testContext(t)
 	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "RINGMASTER_WORK", Subjects: []string{"other.>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := c.EnsureWorkStream(ctx); !errors.Is(err, ErrStreamConflict) {
 		t.Errorf("error %v, want ErrStreamConflict", err)
 	}
@@ -29,14 +27,10 @@ func TestWorkStreamConfiguration(t *testing.T) {
 	c := dial(t, fastConfig(newServer(t).URL()))
 	ctx := testContext(t)
 	for range 2 { // the second finds what the first made
-		if err := c.EnsureWorkStream(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.EnsureWorkStream(ctx))
 	}
 	stream, err := c.js.Stream(ctx, "RINGMASTER_WORK")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := stream.CachedInfo().Config
 	if got.Retention != jetstream.WorkQueuePolicy || got.Storage != jetstream.FileStorage || got.Duplicates != dedupWindow ||
 		got.MaxMsgSize != maxWorkBytes || got.MaxMsgsPerSubject != MaxQueueBatches || !got.DiscardNewPerSubject || got.MaxAge != maxWorkAge || got.Discard != jetstream.DiscardNew || !got.DenyDelete ||

@@ -63,17 +63,11 @@ func TestASubscriptionSeesWhatOthersPublishFromThenOn(t *testing.T) {
 		queue := fmt.Sprint("q", i)
 		got := 0
 		s, err := c.SubscribeDone("w", queue, func(string, string, *telemetry.Header, *telemetry.Done) { got++ })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 1, Seq: 1}, &telemetry.Done{Batch: "b"})
-		if err := other.publish(c.Subjects().Done("w", queue), done); err != nil {
-			t.Fatal(err)
-		}
+		must(t, other.publish(c.Subjects().Done("w", queue), done))
 		flush(t, other)
-		if err := s.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Stop(t.Context()))
 		if got != 1 {
 			t.Fatalf("subscription %d got %d messages, want 1", i, got)
 		}

@@ -20,14 +20,10 @@ func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
 	s.consumer.releaseHeld()
 	s.submit(t, "b2")
 	consumer, err := s.conn.js.Consumer(t.Context(), s.conn.WorkStream(), "gpu0=a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for asked := 0; asked < 50; { // after b2 was delivered: what is given back comes before the answer to a few questions
 		info, err := consumer.Info(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := info.Delivered.Consumer; n > 2 {
 			t.Fatalf("%d deliveries of two batches to a process that drains", n)
 		}
@@ -113,9 +109,7 @@ func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {
 	default:
 	}
 	d.settled(telemetry.OutcomeDone, nil)
-	if err := receive(t, drained); err != nil {
-		t.Fatal(err)
-	}
+	must(t, receive(t, drained))
 	s.wantStored(t, 1)
 	if n := len(s.batches); n != 0 {
 		t.Errorf("%d handed over while draining, want 0", n)
@@ -173,9 +167,7 @@ func TestBatchesThatWereReadShareNoMemory(t *testing.T) {
 		}
 		m := &heldMessage{payload: telemetry.Append(nil, telemetry.EncodingArray, h, &sent)}
 		work, _, err := w.decode(&batch{queue: "a"}, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return work
 	}
 	first := read(1)

@@ -51,9 +51,7 @@ func TestAQueueThatCannotRunIsNotInFrontOfAnother(t *testing.T) {
 func TestWorkOfACrashedProcessComesAgainWithin12Seconds(t *testing.T) {
 	url := newServer(t).URL()
 	c := dial(t, fastConfig(url))
-	if err := c.EnsureWorkStream(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.EnsureWorkStream(testContext(t)))
 	if _, err := c.js.CreateConsumer(testContext(t), c.WorkStream(), jetstream.ConsumerConfig{
 		Durable: "gpu0=a", FilterSubject: "ringmaster.v1.work.gpu0.a", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second,
 	}); err != nil {
@@ -63,9 +61,7 @@ func TestWorkOfACrashedProcessComesAgainWithin12Seconds(t *testing.T) {
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
 	consumer, err := c.js.Consumer(testContext(t), c.WorkStream(), "gpu0=a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const asked = time.Second // heartbeats of a request: a second without one, and it is made again
 	if wait := consumer.CachedInfo().Config.AckWait; wait+asked > 12*time.Second || wait < 3*pingInterval {
 		t.Errorf("the server waits %v for a sign of life", wait)
@@ -83,9 +79,7 @@ func TestQueuesThatAreOnlySaidToHaveBatchesGetNoConsumer(t *testing.T) {
 	flush(t, s.client)
 	begin := time.Now()
 	for i := range 20_000 {
-		if err := s.client.nc.Publish(s.client.cfg.Subjects.Queued("gpu0", fmt.Sprint("none", i)), []byte("x")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.client.nc.Publish(s.client.cfg.Subjects.Queued("gpu0", fmt.Sprint("none", i)), []byte("x")))
 	}
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)

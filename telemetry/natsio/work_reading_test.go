@@ -91,9 +91,7 @@ func TestDrainLosesNothingThatIsBeingRead(t *testing.T) {
 		receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
 		done++
 	}
-	if err := receive(t, drained); err != nil {
-		t.Fatal(err)
-	}
+	must(t, receive(t, drained))
 	s.wantStored(t, uint64(n-done))
 	if st := s.consumer.Stats(); st.Pending != 0 || st.Done != uint64(done) || st.Bytes != 0 {
 		t.Errorf("%d done, stats %+v", done, st)

@@ -47,9 +47,7 @@ func (s *shop) consume(t *testing.T, cfg WorkConfig) {
 		func(worker, queue string, w *telemetry.Work, sentNs int64, settled func(telemetry.Outcome, error)) {
 			s.batches <- delivery{worker, queue, w, sentNs, settled}
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := s.consumer
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
@@ -81,9 +79,7 @@ func batchOf(id string, slots int) *telemetry.Work {
 func (s *shop) submit(t *testing.T, id string) bool {
 	t.Helper()
 	duplicate, err := storeWork(t, s.client, "a", batchOf(id, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return duplicate
 }
 
@@ -93,9 +89,7 @@ func (s *shop) wantStored(t *testing.T, n uint64) {
 	t.Helper()
 	flush(t, s.conn)
 	stream, err := s.client.js.Stream(testContext(t), s.client.WorkStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx := testContext(t)
 	for stored := stream.CachedInfo().State.Msgs; stored != n; {
 		info, err := stream.Info(ctx)
@@ -109,9 +103,7 @@ func (s *shop) wantStored(t *testing.T, n uint64) {
 // drained waits until every acknowledgement is with the server.
 func (s *shop) drained(t *testing.T) {
 	t.Helper()
-	if err := s.consumer.Drain(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.consumer.Drain(testContext(t)))
 }
 
 func TestBatchStaysInTheStreamUntilItsOutcome(t *testing.T) {
@@ -205,9 +197,7 @@ func TestRefusedBatchIsRemovedAndReported(t *testing.T) {
 	s := openShop(t, newServer(t).URL(), nil)
 	rejected := make(chan telemetry.Rejected, 10)
 	_, err := s.client.SubscribeRejected("gpu0", "a", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { rejected <- *r })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeRefused, errors.New("no such queue"))
 	if r := receive(t, rejected); r.Reason != telemetry.ReasonRefused || r.Detail != "no such queue" {

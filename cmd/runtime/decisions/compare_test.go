@@ -31,9 +31,7 @@ func comparison(t *testing.T, entries []decisionlog.Entry, other policy.Config) 
 	log := FromFile(writeLog(t, entries...), nil)
 	defer log.Close()
 	c, err := Compare(log, "mine", other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 

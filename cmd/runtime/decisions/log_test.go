@@ -18,6 +18,17 @@ import (
 	"ringmaster/telemetry/decisionlog"
 )
 
+// must ends a test in which something has failed that it does not prove. Tests of rapid are tests, too.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var quietLog = slog.New(slog.DiscardHandler)
 
 func testHeader() *decisionlog.Header {
@@ -57,9 +68,7 @@ func writeLog(t *testing.T, entries ...decisionlog.Entry) (path string) {
 		log = section.Append(log, &entries[i])
 	}
 	path = filepath.Join(t.TempDir(), "decisions.log")
-	if err := os.WriteFile(path, log, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, log, 0o600))
 	return path
 }
 
@@ -74,9 +83,7 @@ func readAll(t *testing.T, path string) (entries []decisionlog.Entry) {
 		if err == io.EOF {
 			return entries
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		entries = append(entries, e)
 	}
 }
@@ -156,9 +163,7 @@ func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 		<-sink.entered
 		sink.release <- result
 	}
-	if err := l.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close(context.Background()))
 	if got, want := l.Stats(), (Stats{Written: 1, Dropped: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -174,25 +179,17 @@ func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "decisions.log")
 	file, err := openFile(path, MinBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	section := decisionlog.NewSection(testHeader())
 	header := section.AppendHeader(nil)
 	entries := decideMany("w", "q", 3000)
 	for i := range entries {
-		if err := file.write(section.Append(bytes.Clone(header), &entries[i]), len(header)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, file.write(section.Append(bytes.Clone(header), &entries[i]), len(header)))
 	}
-	if err := file.close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, file.close())
 	for _, part := range []string{path, rotatedName(path)} {
 		info, err := os.Stat(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if info.Size() > MinBytes/2 || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has %d bytes, mode %v", part, info.Size(), info.Mode())
 		}
@@ -216,24 +213,16 @@ func TestDecisionFileIsAppendedToByOneProcessAtATime(t *testing.T) {
 	path := writeLog(t, entries[:2]...)
 	// A process died in the middle of the second decision.
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, whole[:len(whole)-3], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(path, whole[:len(whole)-3], 0o600))
 	file, err := openFile(path, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := openFile(path, 1<<20); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second writer: %v", err)
 	}
 	l := newLog(file, testHeader(), quietLog)
 	l.add(&entries[2])
-	if err := l.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close(context.Background()))
 	got := readAll(t, path)
 	if len(got) != 2 || got[0] != entries[0] || got[1] != entries[2] {
 		t.Errorf("decisions %d: %+v", len(got), got)

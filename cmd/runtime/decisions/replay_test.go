@@ -35,23 +35,17 @@ func recordedLog(t *testing.T, n int, change func(i int, q *telemetry.Queue)) (p
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "recorded.log")
 	file, err := openFile(path, 1<<28)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	log := newLog(file, testHeader(), quietLog)
 	cfg := actors.DefaultConfig()
 	cfg.Incarnation, cfg.OnDecision = 7, log.Record
 	answered := make(answers, 16)
 	system, err := actors.New(cfg, answered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	decisions := uint64(0)
 	await := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		decisions++
 		if got := <-answered; got != decisions {
 			t.Fatalf("decision %d, want %d", got, decisions)
@@ -70,9 +64,7 @@ func recordedLog(t *testing.T, n int, change func(i int, q *telemetry.Queue)) (p
 		}
 	}
 	system.Close()
-	if err := log.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, log.Close(t.Context()))
 	return path
 }
 
@@ -123,9 +115,7 @@ func TestRecordedDecisionsReplayByteForByte(t *testing.T) {
 	}
 	for _, args := range []string{path, "-"} {
 		log, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := replayedFrom(t, FromFile(args, bytes.NewReader(log)), Question{})
 		if got.code != 0 || !strings.Contains(got.stdout, "101 decisions of 1 queue\n") || !strings.Contains(got.stdout, "every decision replays byte for byte") {
 			t.Errorf("%v: exit code %d: %s%s", args, got.code, got.stdout, got.err)
@@ -177,20 +167,14 @@ func TestMissingDecisionsAreCounted(t *testing.T) {
 func TestDamagedLogIsReplayedAsFarAsItIsWhole(t *testing.T) {
 	path := writeLog(t, decideMany("w", "q", 10)...)
 	log, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, log[:len(log)-10], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(path, log[:len(log)-10], 0o600))
 	got := replayed(t, path, Question{})
 	if got.code != 1 || !strings.Contains(got.stdout, "9 decisions") || !strings.Contains(got.stdout, "line 11, at byte ") || !strings.Contains(got.stdout, "after 9 decisions: ") {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
 	}
 	for name, content := range map[string][]byte{"empty": nil, "text": []byte("hello")} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, content, 0o600))
 		if got := replayed(t, path, Question{}); got.code != 1 || !strings.Contains(got.err, "no decisions") {
 			t.Errorf("%s file: exit code %d: %s%s", name, got.code, got.stdout, got.err)
 		}

@@ -34,9 +34,7 @@ func newFleet(t *testing.T, nodes int, cfg policy.Config) *fleet {
 		keep := decided.DefaultConfig()
 		keep.Policy, keep.PolicyText = decisionlog.ConfigName(&cfg), decisionlog.ConfigText(&cfg)
 		store, err := decided.Open(f.conn, keep)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(store.Close)
 		for ; store.Stats().Problem != ""; time.Sleep(time.Millisecond) {
 			if t.Context().Err() != nil {
@@ -159,16 +157,12 @@ func TestWhatIsWrongInTheStreamIsSaid(t *testing.T) {
 
 func TestReplayWithoutAStream(t *testing.T) {
 	server, err := embedded.Start(embedded.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer server.Shutdown()
 	cfg := natsio.DefaultConfig()
 	cfg.URL = server.URL()
 	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	source := FromStream(context.Background(), conn)
 	defer source.Close()

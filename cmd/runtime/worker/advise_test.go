@@ -17,9 +17,7 @@ import (
 // A batch is told of when the stream has it; the stream of decisions is found only after it was lost.
 func TestOperatorsAreToldWhatBecomesOfANodesWork(t *testing.T) {
 	server, err := startServer(-1, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer server.Shutdown()
 	log := newLogger(io.Discard)
 	conn, operator := dial(t, server.URL(), log), dial(t, server.URL(), log)
@@ -27,15 +25,11 @@ func TestOperatorsAreToldWhatBecomesOfANodesWork(t *testing.T) {
 	if _, err := operator.NATS().ChanSubscribe("ringmaster.v1.advisory.>", heard); err != nil {
 		t.Fatal(err)
 	}
-	if err := operator.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, operator.Flush(t.Context()))
 	a := newAdviser(conn, &Config{Name: "gpu0"})
 	kept := make(chan error, 1)
 	a.setAside(poison.NewKeeper(conn))(&natsio.GivenUp{Worker: "pool.gpus", Queue: "q", Batch: "b", Slots: 1, Deliveries: 20, Sequence: 1, Data: []byte("x")}, func(err error) { kept <- err })
-	if err := <-kept; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-kept)
 	a.storing(nil)
 	a.storing(natsio.ErrDisconnected)
 	a.storing(nil)
@@ -47,9 +41,7 @@ func TestOperatorsAreToldWhatBecomesOfANodesWork(t *testing.T) {
 		`decisions_found gpu0.`, `queue_crowded gpu0.q b2 "over its quota"`,
 	} {
 		var e advisory.Event
-		if err := json.Unmarshal((<-heard).Data, &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal((<-heard).Data, &e))
 		got := strings.TrimPrefix(e.Type, "ringmaster.advisory.v1.") + " " + e.Worker + "." + e.Queue
 		if e.Batch != "" {
 			got += " " + e.Batch

@@ -83,9 +83,7 @@ func waitExecuted(t *testing.T, url string, want int) {
 		if err != nil {
 			continue // not reconnected yet
 		}
-		if err := json.Unmarshal(answer, &status); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(answer, &status))
 	}
 	if status.SlotsExecuted != want {
 		t.Errorf("%d slots executed, want each of %d once", status.SlotsExecuted, want)
@@ -97,9 +95,7 @@ func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
 	server := newRestartable(t)
 	log := slog.New(slog.DiscardHandler)
 	node, err := Start(t.Context(), Config{NATS: bus(server.server.URL(), "test node", log), Policy: policy.Standard(), Name: "w1", Device: device, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn := dial(t, server.server.URL(), log)
 
 	submitAdds(t, conn, 0, 50)
@@ -109,9 +105,7 @@ func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
 	waitExecuted(t, server.server.URL(), 100*100)
 
 	counted := make([]uint32, 1)
-	if err := node.engine.ring.Read("q", 0, counted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, node.engine.ring.Read("q", 0, counted))
 	if counted[0] != 100*100 {
 		t.Errorf("the device counted %d, want each of %d slots once", counted[0], 100*100)
 	}

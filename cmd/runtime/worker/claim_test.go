@@ -31,9 +31,7 @@ func TestSecondProcessForAWorkerOrItsDeviceIsRefused(t *testing.T) {
 			t.Errorf("%v, not sharing: %v", other, err)
 		}
 		c, err := ClaimWorker(dir, other[0], other[1], gpu, true, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(said.String(), "worker w1 on GPU X/9") {
 			t.Errorf("%v: not warned about the first: %s", other, &said)
 		}
@@ -68,9 +66,7 @@ func TestSecondProcessForAWorkerOrItsDeviceIsRefused(t *testing.T) {
 // A worker that comes back on a disk that takes nothing serves all the same.
 func TestAWorkerServesWhereNoFileCanBeLocked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	var said bytes.Buffer
 	c, err := ClaimWorker(file+"/workers", "w1", "nats://a:4222-x.v1", glcompute.Info{Renderer: "GPU X/9"}, false, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil || !strings.Contains(said.String(), "cannot tell whether another process serves this worker") {

@@ -35,20 +35,14 @@ func TestNothingStaysOfANode(t *testing.T) {
 		t.Helper()
 		log := newLogger(io.Discard)
 		n, err := Start(t.Context(), Config{NATS: bus(server.URL, "node", log), Policy: policy.Standard(), Name: "d", Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h := telemetry.Header{Incarnation: 7, Seq: seq}
 		q := telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: uint32(seq)}
-		if err := conn.PublishRequest(conn.Subjects().Telemetry("w", "q"), "", telemetry.Append(nil, telemetry.EncodingMap, h, &q)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, conn.PublishRequest(conn.Subjects().Telemetry("w", "q"), "", telemetry.Append(nil, telemetry.EncodingMap, h, &q)))
 		if got := <-answers; got != seq {
 			t.Errorf("record %d is answered, want %d", got, seq)
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
 	}
 	const warm = 20 // fills pools
 	for i := range warm {
@@ -90,9 +84,7 @@ func held(t *testing.T, monitor string) holding {
 	ask(t, monitor+"/varz", &server)
 	ask(t, monitor+"/jsz", &streams)
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // pools keep what they have over one collection
@@ -105,13 +97,9 @@ func ask(t *testing.T, url string, answer any) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Body.Close()
-	if err := json.NewDecoder(r.Body).Decode(answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(r.Body).Decode(answer))
 }
 
 // monitored starts a server whose monitor answers.

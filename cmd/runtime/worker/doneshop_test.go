@@ -54,9 +54,7 @@ func openDoneShop(t *testing.T) *doneShop {
 	if _, err := s.conn.SubscribeDone("w1", "*", s.collect); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.conn.EnsureWorkStream(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.conn.EnsureWorkStream(t.Context()))
 	for i := range shopBatches {
 		s.submit(t, "stores", i, func(j int) telemetry.Slot {
 			return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{uint32(i + 1), uint32(i*shopSlots + j)}}
@@ -106,9 +104,7 @@ func (s *doneShop) serve(t *testing.T, change func(*Config)) *Node {
 	cfg := Config{NATS: bus(s.url, "test node", s.log), Policy: policy.Standard(), Name: "w1", Log: s.log, Work: &work, Autotuner: session.On}
 	change(&cfg)
 	n, err := Start(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 

@@ -42,9 +42,7 @@ func TestEngineAgesAsItsConfigSays(t *testing.T) {
 	for given, want := range map[uint32]uint32{0: megakernel.DefaultConfig().AgeThreshold, 5: 5} {
 		got := uint32(0)
 		e, err := newEngine(newFaultyGPU(t), EngineConfig{AgeThreshold: given}, slog.New(slog.DiscardHandler), func(c *megakernel.Config) { got = c.AgeThreshold })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := e.Close(); err != nil || got != want {
 			t.Errorf("a threshold of %d became %d, want %d (%v)", given, got, want, err)
 		}
@@ -53,15 +51,11 @@ func TestEngineAgesAsItsConfigSays(t *testing.T) {
 
 func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
 	e, err := newEngine(newFaultyGPU(t), EngineConfig{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	submit := func(batch string, has telemetry.Presence, ms uint32) {
 		t.Helper()
 		w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots | has, Batch: batch, Slots: make([]telemetry.Slot, 30), DeadlineMs: ms}
-		if err := e.Submit("q", &w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Submit("q", &w))
 	}
 	ended := make(chan []telemetry.Done, 1)
 	e.OnEnded(func(_ string, done []telemetry.Done) { ended <- done })

@@ -44,14 +44,10 @@ func TestABatchThatEndsWhileItsLaunchFailsIsReportedWithIt(t *testing.T) {
 	e, err := newEngine(dev, EngineConfig{}, slog.New(slog.DiscardHandler), func(c *megakernel.Config) {
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	begin := func(queue string, deadlineMs uint32) (b begun, settled *actors.Report) {
 		work := telemetry.Work{Has: telemetry.HasDeadlineMs, Batch: queue, DeadlineMs: deadlineMs, Slots: make([]telemetry.Slot, 3)}
-		if err := e.Submit(queue, &work); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Submit(queue, &work))
 		settled = new(actors.Report)
 		b = e.begin(launchOrder{
 			actors.Order{Queue: queue, Plan: policy.Recommendation{WorkgroupSizeX: 32, DispatchGrid: [3]uint32{1, 1, 1}, ClaimChunk: 32, BatchDepth: 32, InFlight: 2}},

@@ -22,20 +22,12 @@ func TestMesasTableHasNoHoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			index := filepath.Join(dir, "mesa_shader_cache", "index")
-			if err := os.Mkdir(filepath.Dir(index), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := before(index); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(filepath.Dir(index), 0o700))
+			must(t, before(index))
 			had, _ := os.ReadFile(index)
-			if err := ReserveMesaIndex(dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ReserveMesaIndex(dir))
 			var stat syscall.Stat_t
-			if err := syscall.Stat(index, &stat); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Stat(index, &stat))
 			if taken := stat.Blocks * 512; stat.Size != mesaIndexBytes || taken < mesaIndexBytes {
 				t.Errorf("%d bytes, %d of them on the disk, want %d", stat.Size, taken, mesaIndexBytes)
 			}

@@ -83,9 +83,7 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	reopened := newFaultyGPU(t)
 	log := slog.New(slog.DiscardHandler)
 	e, err := newEngine(dev, EngineConfig{Reopen: func() (Device, error) { return reopened, nil }}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port, words := heapPort{e}, []uint32{7}
 	if _, err := port.Write("q", 0, words); err != nil {
 		t.Fatal(err)
@@ -210,9 +208,7 @@ func TestALossIsWhatTheErrorOrTheDriverSays(t *testing.T) {
 func TestAnotherDeviceIsNoReplacement(t *testing.T) {
 	was := newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Unknown, Dispatch: 1})
 	ring, err := megakernel.New(was, megakernel.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closed := make(chan struct{})
 	quit := make(chan struct{})
 	close(quit) // one attempt will do
@@ -267,13 +263,9 @@ func TestTransferThatHangsIsTimedThoughNothingIsLaunched(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	hung := make(chan string, 1)
 	e, err := newEngine(dev, EngineConfig{HangAfter: 100 * time.Millisecond, Hung: func(why string) { hung <- why }}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port, words := heapPort{e}, []uint32{7}
-	if err := e.ring.Write("q", 0, words); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.ring.Write("q", 0, words))
 	dev.Fail(faultgl.Hang)
 	read := make(chan error, 1)
 	go func() {

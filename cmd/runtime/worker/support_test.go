@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 
 const priorityNormal = 2
 
+var must = natstest.Must
+
 func newLogger(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
 
 // bus is how a test connects to a server.
@@ -39,13 +41,9 @@ func bus(url, name string, log *slog.Logger) natsio.Config {
 func dial(t *testing.T, url string, log *slog.Logger) *natsio.Conn {
 	t.Helper()
 	conn, err := natsio.Connect(bus(url, "test client", log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(conn.Close)
-	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.WaitState(t.Context(), natsio.StateConnected))
 	return conn
 }
 

@@ -12,7 +12,10 @@ import (
 	"go.uber.org/goleak"
 
 	"ringmaster/telemetry/natsio/bustest"
+	"ringmaster/telemetry/natsio/natstest"
 )
+
+var must = natstest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -23,9 +26,7 @@ func TestAnEventIsToldOnceAMinuteAndQueue(t *testing.T) {
 	if _, err := operator.NATS().ChanSubscribe("ringmaster.v1.advisory.>", heard); err != nil {
 		t.Fatal(err)
 	}
-	if err := operator.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, operator.Flush(t.Context()))
 	teller := New(here)
 	for range 3 {
 		teller.Tell(BatchSetAside, Event{Worker: "gpu0", Queue: "q", Batch: "b\x1b[2J\u009b1", Why: strings.Repeat("x", 1000)})
@@ -34,9 +35,7 @@ func TestAnEventIsToldOnceAMinuteAndQueue(t *testing.T) {
 		(*Teller)(nil).Tell(NodeJoined, Event{Worker: "gpu0"})
 	}
 	teller.Tell(BatchSetAside, Event{Worker: "gpu0", Queue: "r", Batch: "b2"})
-	if err := here.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, here.Flush(t.Context()))
 	var got []Event
 	for range 3 {
 		m := <-heard
@@ -69,9 +68,7 @@ func TestAnEventIsToldOnceAMinuteAndQueue(t *testing.T) {
 // docs/operating.md has a row for each kind.
 func TestEveryKindIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, kind := range Kinds() {
 		if !strings.Contains(string(page), "\n| `"+string(kind)+"` |") {
 			t.Errorf("docs/operating.md has no row for %s", kind)

@@ -13,37 +13,24 @@ import (
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/bustest"
 	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // patience bounds every wait of the tests. It is no part of what they prove.
-const patience = 10 * time.Second
+const patience = natstest.Patience
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
+var (
+	must         = natstest.Must
+	testContext  = bustest.Context
+	config, dial = bustest.Config, bustest.Dial
+)
+
+func receive[T any](t testing.TB, ch <-chan T) T {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return bustest.Receive(t, ch)
 }
-
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func receive[T any](t testing.TB, ch <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-ch:
-	case <-time.After(patience):
-		t.Fatal("nothing arrived")
-	}
-	return v
-}
-
-var config, dial = bustest.Config, bustest.Dial
 
 // server is an embedded server that can go and come back on the same port and store.
 type server struct {

@@ -37,16 +37,12 @@ func TestWhatWasReportedArrives(t *testing.T) {
 			"report": func(t *rapid.T) {
 				queue, n := fmt.Sprint("q", rapid.IntRange(0, 3).Draw(t, "queue")), rapid.Uint32Range(0, 9).Draw(t, "length")
 				clock++
-				if err := o.put(key{"w", queue, telemetry.KindQueue}, queue, clock, length(n)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, o.put(key{"w", queue, telemetry.KindQueue}, queue, clock, length(n)))
 				newest[queue] = n
 			},
 			"launch": func(t *rapid.T) {
 				launch++
-				if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "q0", clock, launchReport(launch)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, o.put(key{"w", "q0", telemetry.KindLaunch}, "q0", clock, launchReport(launch)))
 			},
 			"write": func(t *rapid.T) {
 				due := o.take(session)
@@ -84,9 +80,7 @@ func TestWhatWasReportedArrives(t *testing.T) {
 func TestAnOutboxIsBounded(t *testing.T) {
 	o := newOutbox(false)
 	for i := range maxKept {
-		if err := o.put(key{"w", fmt.Sprint("q", i), telemetry.KindQueue}, "s", 1, length(1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, o.put(key{"w", fmt.Sprint("q", i), telemetry.KindQueue}, "s", 1, length(1)))
 	}
 	if err := o.put(key{"w", "more", telemetry.KindQueue}, "s", 1, length(1)); !errors.Is(err, natsio.ErrBacklog) {
 		t.Errorf("%v, want ErrBacklog", err)
@@ -95,14 +89,10 @@ func TestAnOutboxIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	for i := range uint64(maxLaunches) {
-		if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchReport(1+i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchReport(1+i)))
 	}
 	taken := slices.DeleteFunc(o.take(1), func(r *report) bool { return r.kind != telemetry.KindLaunch })
-	if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchReport(maxLaunches+1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchReport(maxLaunches+1)))
 	o.wrote(taken, 1, errLost)
 	oldest := o.launches[0].body.(*telemetry.Launch).Launch
 	if n := len(o.launches); n != maxLaunches || oldest != 2 || o.stats.Dropped != 1 {

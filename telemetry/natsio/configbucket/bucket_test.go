@@ -13,16 +13,12 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio/bustest"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = natstest.Must
 
 func onServer(t testing.TB) *Bucket {
 	t.Helper()

@@ -23,12 +23,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = natstest.Must
 
 // lines collects what is logged.
 type lines chan string

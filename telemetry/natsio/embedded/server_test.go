@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
+
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // patience bounds every wait of the tests. It is no part of what they prove.
@@ -23,12 +25,7 @@ const patience = 30 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = natstest.Must
 
 func closeAndWait(nc *nats.Conn) {
 	closed := make(chan struct{})

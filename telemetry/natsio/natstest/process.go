@@ -20,6 +20,17 @@ import (
 // Patience bounds every wait. It is no part of what tests prove.
 const Patience = time.Minute
 
+// Must ends a test in which something has failed that it does not prove. Tests of rapid are tests, too.
+func Must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // binary is a nats-server built from the module's own dependency, once for a process.
 var binary struct {
 	once      sync.Once

@@ -16,7 +16,10 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/bustest"
+	"ringmaster/telemetry/natsio/natstest"
 )
+
+var must = natstest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -27,9 +30,7 @@ const long = 30 * time.Second
 func join(t *testing.T, url, worker string, role Role) *Membership {
 	t.Helper()
 	m, err := Join(bustest.Dial(t, url), Config{Worker: worker, Role: role, Process: "test", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -108,9 +109,7 @@ func TestASecondProcessOfOneNameIsToldOf(t *testing.T) {
 	url := bustest.Server(t).URL()
 	log := &texttest.Log{}
 	m, err := Join(bustest.Dial(t, url), Config{Worker: "gpu0", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	m.Begin()
 	other := begin(t, url, "gpu0", RoleDecides)
@@ -165,13 +164,9 @@ func TestClaimsThatNobodyAnswersForDoNotCount(t *testing.T) {
 	hostile := bustest.Dial(t, url)
 	for i := range 2 * maxPeers {
 		c := Claim{Incarnation: uint64(i) + 1, Worker: AnyWorker, Role: RoleDecides, Deciding: true}
-		if err := hostile.PublishRequest(m.subject, "", c.text()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, hostile.PublishRequest(m.subject, "", c.text()))
 	}
-	if err := hostile.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, hostile.Flush(t.Context()))
 	other := begin(t, url, AnyWorker, RoleDecides)
 	acquainted(t, m, other)
 	for i := range 100 {
@@ -185,21 +180,15 @@ func TestBadClaimsAreRefused(t *testing.T) {
 	url := bustest.Server(t).URL()
 	log := &texttest.Log{}
 	m, err := Join(bustest.Dial(t, url), Config{Worker: "w", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	c := bustest.Dial(t, url)
 	for _, text := range []string{"", "{", `{"incarnation":"9","worker":"a.b"}`, string(make([]byte, 2*maxClaim))} {
-		if err := c.PublishRequest(m.subject, "", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.PublishRequest(m.subject, "", []byte(text)))
 	}
 	claimed := Claim{Incarnation: 9, Worker: "v", Role: RoleDecides}
 	stolen := Claim{Incarnation: 10, Worker: "w", Role: RoleDecides, Deciding: true} // with the permission to claim v only
-	if err := c.PublishRequest("ringmaster.v1.decider.v", "", stolen.text()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.PublishRequest("ringmaster.v1.decider.v", "", stolen.text()))
 	if err := c.PublishRequest("ringmaster.v1.decider.v", "ringmaster.v1.decider.v", claimed.text()); err != nil { // an answer there would be a claim
 		t.Fatal(err)
 	}
@@ -234,18 +223,14 @@ func TestTelemetryIsTakenByThoseThatMayDecide(t *testing.T) {
 		s, cfg := sink{make(chan string, 10)}, natsio.DefaultIngestConfig()
 		cfg.Part = m.Part
 		in, err := m.conn.Serve(s, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s, in, m
 	}
 	client := bustest.Dial(t, url)
 	publish := func(worker string) {
 		t.Helper()
 		record := telemetry.Append(nil, telemetry.EncodingMap, telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}, &telemetry.Queue{Has: telemetry.HasQueueLen})
-		if err := client.PublishRequest(client.Subjects().Telemetry(worker, "q"), "", record); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.PublishRequest(client.Subjects().Telemetry(worker, "q"), "", record))
 	}
 	gpu, gpuIn, gpuAs := serve("gpu0")
 	publish("w")
@@ -269,9 +254,7 @@ func TestTelemetryIsTakenByThoseThatMayDecide(t *testing.T) {
 	}
 	followed := uint64(0)
 	for _, in := range []*natsio.Ingest{gpuIn, oneIn, twoIn} {
-		if err := in.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, in.Stop(t.Context()))
 		followed += in.Stats().Followed
 	}
 	if s := gpuIn.Stats(); s.Records != 1 || s.Elsewhere != 1 {
@@ -287,13 +270,9 @@ func TestQuestionsAreAnsweredAtInboxesOnly(t *testing.T) {
 	url := bustest.Server(t).URL()
 	m, asker := begin(t, url, "gpu0", RoleDecides), bustest.Dial(t, url)
 	heard, err := asker.NATS().SubscribeSync("ringmaster.v1.recommend.gpu1.q")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, subject := range []string{m.node(m.conn.Incarnation()), "ringmaster.v1.decider"} {
-		if err := asker.PublishRequest(subject, heard.Subject, []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, asker.PublishRequest(subject, heard.Subject, []byte("{}")))
 		if _, err := asker.NATS().Request(subject, []byte("{}"), long); err != nil { // handled after the first
 			t.Error(err)
 		}

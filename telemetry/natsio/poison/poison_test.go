@@ -14,16 +14,12 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/bustest"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = natstest.Must
 
 func record(batch string) []byte {
 	return telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 7, Seq: 1}, &telemetry.Work{
