@@ -8,7 +8,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// maxKept is how many queues, and how many batches, are followed at a time. More are not followed.
+// maxKept is how many queues, and how many batches, are followed at a time. Beyond it a new one takes the place of
+// any other: of some, as of a record that was refused, nobody ever tells the end.
 const maxKept = 4096
 
 // Book has what is under way of the traces that pass a process. Its methods may be called by several goroutines; those
@@ -51,15 +52,17 @@ func NewBook(export func(Span)) *Book {
 // empty says that nothing is followed, which is what it costs where nothing is.
 func (b *Book) empty() bool { return b == nil || b.kept.Load() == 0 }
 
-// put notes an entry unless there are too many. Book.mu is held.
+// put notes an entry. Book.mu is held.
 func put[K comparable, V any](b *Book, in map[K]V, key K, value V) {
-	if _, again := in[key]; !again {
-		if len(in) >= maxKept {
-			return
+	take(b, in, key)
+	for other := range in {
+		if len(in) < maxKept {
+			break
 		}
-		b.kept.Add(1)
+		take(b, in, other)
 	}
 	in[key] = value
+	b.kept.Add(1)
 }
 
 // take removes an entry. Book.mu is held.

@@ -121,6 +121,11 @@ func TestWhatIsFollowedIsBounded(t *testing.T) {
 	if n := b.kept.Load(); n != 2*maxKept || len(b.heard) != maxKept || len(b.batches) != maxKept {
 		t.Errorf("%d are kept, %d and %d", n, len(b.heard), len(b.batches))
 	}
+	// What nobody ends, such as a record that was refused, takes no place from what comes later.
+	newest := telemetry.Recommendation{Decision: 1, AnsweredIncarnation: 7, AnsweredSeq: 1}
+	if b.Decided("w", fmt.Sprint(2*maxKept-1), &newest) == nil || b.Done("w", "q", fmt.Sprint(2*maxKept-1)) == "" {
+		t.Error("the newest are not followed")
+	}
 }
 
 func TestNothingIsFollowedWithoutABook(t *testing.T) {
