@@ -14,6 +14,9 @@ const Pause = time.Minute
 // line a minute, because whoever sends records may name any number of queues.
 const maxSubjects = 4096
 
+// oweFor is for how long the number of complaints that were left out waits for the next one about its subject.
+const oweFor = 10 * time.Minute
+
 // sweepPause is the least time between two searches for subjects to forget, so that a
 // flood of names does not pay for one search each.
 const sweepPause = time.Second
@@ -103,11 +106,12 @@ func (l *Pace) due(s subject, now time.Time) (suppressed uint64, due bool) {
 	return suppressed, true
 }
 
-// forget drops the subjects that are quiet and of which nothing was left out.
+// forget drops the subjects that are quiet: at once those of which nothing was left out, the others after oweFor.
 func (l *Pace) forget(now time.Time) {
 	l.swept = now
 	for s, at := range l.lines {
-		if at.suppressed == 0 && !now.Before(at.next) {
+		quiet := now.Sub(at.next)
+		if quiet >= oweFor || quiet >= 0 && at.suppressed == 0 {
 			delete(l.lines, s)
 		}
 	}

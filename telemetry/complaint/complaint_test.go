@@ -61,6 +61,25 @@ func TestManySubjectsShareOneLine(t *testing.T) {
 	})
 }
 
+// What was left out of a subject that never comes again is not kept for it for ever, or nothing else had a line.
+func TestWhatWasLeftOutIsForgottenAtLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, out := lines()
+		for i := range maxSubjects {
+			l.Warn("record refused", "w", fmt.Sprint(i))
+			l.Warn("record refused", "w", fmt.Sprint(i))
+		}
+		time.Sleep(Pause + oweFor)
+		out.Reset()
+		for _, queue := range []string{"a", "b"} {
+			l.Warn("record refused", "w", queue)
+		}
+		if n := strings.Count(out.String(), "\n"); n != 2 {
+			t.Errorf("%d lines after the flood:\n%s", n, out)
+		}
+	})
+}
+
 func TestAFloodOfNamesPaysForOneSearchASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := lines()
