@@ -105,12 +105,16 @@ func (r *reports) place(worker, queue string) uint64 {
 	return maphash.Comparable(r.seed, [2]string{worker, queue}) % reportPlaces
 }
 
-// newLimitedReports returns buckets of reports for ReasonRateLimited. One that owes a report is not idle.
+// oweFor is for how long a worker's bucket waits to say how many refusals were left out.
+const oweFor = 10 * time.Minute
+
+// newLimitedReports returns buckets of reports for ReasonRateLimited. One that owes a report is idle after oweFor.
 func newLimitedReports(perSecond rate.Limit, burst int) buckets[bucket] {
 	return newBuckets(
 		func() *bucket { return &bucket{limiter: rate.NewLimiter(perSecond, burst)} },
 		func(b *bucket, now time.Time) bool {
-			return b.suppressed == 0 && b.limiter.TokensAt(now) >= float64(burst)
+			full := func(at time.Time) bool { return b.limiter.TokensAt(at) >= float64(burst) }
+			return b.suppressed == 0 && full(now) || full(now.Add(-oweFor))
 		})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -70,5 +71,24 @@ func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
 	}
 	if r := receive(t, d.rejected); r.Suppressed != 8 {
 		t.Errorf("next report says %d suppressed, want 8", r.Suppressed)
+	}
+}
+
+// A flood of workers above their rates has buckets of its own for as long as somebody may want to know how many
+// refusals were left out, and no longer.
+func TestABucketThatOwesAReportIsForgottenAtLast(t *testing.T) {
+	limited, now := newLimitedReports(limitedRate, limitedBurst), time.Unix(1000, 0)
+	for i := range maxBuckets {
+		b := limited.of(fmt.Sprint("flood", i), now)
+		b.limiter.AllowN(now, 1)
+		b.suppressed++
+	}
+	for _, after := range []time.Duration{time.Minute, oweFor + time.Minute} {
+		own := after > oweFor
+		limited.swept = time.Time{}
+		limited.of("calm", now.Add(after))
+		if _, has := limited.byWorker["calm"]; has != own {
+			t.Errorf("after %v: a bucket of its own %v", after, has)
+		}
 	}
 }
