@@ -82,11 +82,7 @@ func shape(cfg *Config, req *Request, length, turn, ceiling uint32, rec *Recomme
 		referenceShape(cfg, req, rec)
 		return nil
 	}
-	width, depth := uint32(0), cfg.BatchDepth(l)
-	tuned := req.Tuned.given()
-	if tuned {
-		width, depth = tunedSize(cfg, l, &req.Tuned, depth)
-	}
+	width, depth := tunedSize(cfg, l, &req.Tuned)
 	depth = min(depth, turn)
 	if width > turn {
 		width = 0
@@ -108,7 +104,7 @@ func shape(cfg *Config, req *Request, length, turn, ceiling uint32, rec *Recomme
 	rec.SlotCount = uint32(min(uint64((queue-1)/g.Width+1)*uint64(g.Width), math.MaxUint32))
 	rec.DispatchGrid = [3]uint32{g.Groups, 1, 1}
 	rec.ClaimChunk, rec.BatchDepth = g.Chunk, g.Depth
-	if tuned && cfg.TuneGeometry {
+	if cfg.TuneGeometry {
 		tunedClaims(&req.Tuned, most, rec)
 	}
 	return nil
@@ -136,19 +132,19 @@ func sizeByLimits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geo
 	return Geometry{Width: width, Groups: groups, Chunk: claims * width, Depth: deepest * width}
 }
 
-// tunedSize is the width, 0 for none, and depth of a launch that the tuner has an opinion
-// of, where the policy's own depth is the one given.
-func tunedSize(cfg *Config, l *Limits, tuned *Geometry, own uint32) (width, depth uint32) {
-	if cfg.Sizing.Width(l, tuned.Width) == tuned.Width {
+// tunedSize is the tuner's width, 0 if it has none that the limits take, and its depth, or else
+// the policy's own.
+func tunedSize(cfg *Config, l *Limits, tuned *Geometry) (width, depth uint32) {
+	if tuned.Width != 0 && cfg.Sizing.Width(l, tuned.Width) == tuned.Width {
 		width = tuned.Width
 	}
 	if cfg.TuneGeometry && tuned.Depth != 0 {
 		return width, min(tuned.Depth, cfg.Sizing.MaxTunedDepth)
 	}
-	return width, own
+	return width, cfg.BatchDepth(l)
 }
 
-// tunedClaims takes the tuner's groups, at most so many, and chunk.
+// tunedClaims takes the tuner's groups, at most so many, and chunk, if it has any.
 func tunedClaims(tuned *Geometry, most uint32, rec *Recommendation) {
 	// Shedding wins over tuning: never more groups than the ceiling it left.
 	// They are not cut to what a short queue fills, so that a tuned launch runs
@@ -184,10 +180,8 @@ func (rec *Recommendation) noteTuned(tuned *Geometry) {
 // from the limits. It is false for limits that are zero.
 func (c *Config) Accepts(l *Limits, ceiling uint32, g Geometry) bool {
 	var rec Recommendation
-	if !c.SeparateWidth || !c.TuneGeometry || shape(c, &Request{Limits: *l, Tuned: g}, 0, math.MaxUint32, ceiling, &rec) != nil {
-		return false
-	}
-	return rec.Tuned == TunedWidth|TunedGroups|TunedChunk|TunedDepth
+	err := shape(c, &Request{Limits: *l, Tuned: g}, 0, math.MaxUint32, ceiling, &rec)
+	return c.SeparateWidth && err == nil && rec.Tuned == TunedWidth|TunedGroups|TunedChunk|TunedDepth
 }
 
 // referenceShape uses the number of groups also as the width of a group, unless the
@@ -195,8 +189,7 @@ func (c *Config) Accepts(l *Limits, ceiling uint32, g Geometry) bool {
 func referenceShape(cfg *Config, req *Request, rec *Recommendation) {
 	s := &cfg.Sizing
 	width := workerWidth(rec.WorkerGroups, req.Limits.MaxWorkgroupSizeX)
-	tuned := cfg.TuneGeometry && req.Tuned.given()
-	if w := req.Tuned.Width; tuned && w != 0 && w <= req.Limits.MaxWidth() {
+	if w := req.Tuned.Width; cfg.TuneGeometry && w != 0 && w <= req.Limits.MaxWidth() {
 		width = w
 	}
 	slots := paddedSlots(max(req.QueueLen, 1), width)
@@ -205,7 +198,7 @@ func referenceShape(cfg *Config, req *Request, rec *Recommendation) {
 	rec.DispatchGrid = [3]uint32{gridGroups(s, rec.WorkerGroups, slots, width), 1, 1}
 	rec.ClaimChunk = width
 	rec.BatchDepth = max(s.BatchDepth/width, 1) * width
-	if tuned {
+	if cfg.TuneGeometry {
 		rec.noteTuned(&req.Tuned)
 	}
 }

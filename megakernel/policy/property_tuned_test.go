@@ -28,6 +28,18 @@ func TestAcceptedGeometriesRunAsTheyAre(t *testing.T) {
 	})
 }
 
+// What the original's policy runs of its own accord is no geometry that was asked for.
+func TestReferenceAcceptsNoGeometry(t *testing.T) {
+	cfg := Reference()
+	cfg.TuneGeometry = true
+	req := newCase().req
+	req.QueueLen = 0
+	rec, _, err := Decide(&cfg, &req, State{})
+	if g := rec.Geometry(); err != nil || cfg.Accepts(&req.Limits, 0, g) {
+		t.Errorf("%v, %v", g, err)
+	}
+}
+
 // The original's policy has a place for its tuner's width, and for nothing else of it.
 func TestReferenceTakesTheWidthIfItMayBeTuned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
