@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -13,11 +14,8 @@ import (
 )
 
 const (
-	linger = time.Millisecond
-	// lingerAlone is that of queues without shared payloads. They share what waking up and a write to the connection
-	// cost: without it 20,000 to 60,000 reports a second took 1.4 times the processor time.
-	lingerAlone   = linger / 4
-	announceEvery = 5 * time.Second // for a runtime that starts later
+	linger        = time.Millisecond // for others to share a payload
+	announceEvery = 5 * time.Second  // for a runtime that starts later
 	// settleAfter is more than others take to connect again: half of a runtime's longest pause
 	// between attempts, and an attempt that times out.
 	settleAfter = 5 * time.Second
@@ -25,7 +23,7 @@ const (
 
 // Publisher sends the telemetry of a Go program. Its Report methods copy the record,
 // never block on the network and may be called concurrently; one goroutine writes, 1 ms
-// after a report, so that others can share its payload, or a quarter of that if queues share none.
+// after a report, so that others can share its payload, or at once if queues share none.
 //
 // Of queue, graph, priority and worker records it keeps the newest of each queue or
 // worker: a report overwrites the fields that it carries, and what goes out is the whole.
@@ -85,10 +83,6 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 	defer announce.Stop()
 	settled := time.NewTimer(settleAfter)
 	defer settled.Stop()
-	pause := linger
-	if p.cfg.PerQueue {
-		pause = lingerAlone
-	}
 	for {
 		_ = p.write() // what failed is due again
 		select {
@@ -103,9 +97,20 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 		case <-announce.C:
 			p.box.again(telemetry.KindWorker)
 		case <-p.wake:
-			time.Sleep(pause)
+			p.gather()
 		}
 	}
+}
+
+// gather lets others report what is then written together. With queues that share payloads it waits for them. Queues that
+// share none have only the cost of a wake-up and of a write in common, and for that it is enough that whatever can run
+// now runs first. A short sleep would not be short: a process that is idle sleeps for a millisecond if asked for a quarter.
+func (p *Publisher) gather() {
+	if p.cfg.PerQueue {
+		runtime.Gosched()
+		return
+	}
+	time.Sleep(linger)
 }
 
 // write sends what is due. Without a connection it leaves that: the next connection

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -295,5 +296,19 @@ func TestPublisherSendsAgainForThoseWhoWereAwayForLonger(t *testing.T) {
 	case <-got:
 	case <-time.After(patience):
 		t.Error("what was kept is not sent again")
+	}
+}
+
+// Queues that share no payload have nothing to wait for, and the others wait once for all that is reported meanwhile.
+func TestOnlyQueuesThatShareAPayloadAreWaitedFor(t *testing.T) {
+	for perQueue, want := range map[bool]time.Duration{true: 0, false: linger} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &Publisher{cfg: PublisherConfig{PerQueue: perQueue}}
+			began := time.Now()
+			p.gather()
+			if waited := time.Since(began); waited != want {
+				t.Errorf("per queue %v: waited %v, want %v", perQueue, waited, want)
+			}
+		})
 	}
 }
