@@ -83,9 +83,7 @@ func adapter(o options) error {
 	if err := all.accept(o.workers); err != nil {
 		return err
 	}
-	cfg := natsio.DefaultConfig()
-	cfg.URL = f.urls[0]
-	conn, err := natsio.Connect(cfg)
+	conn, err := f.connect()
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,7 @@ func crashes(o options) error {
 	if err := f.add(&f.workers, "worker", path, args); err != nil {
 		return err
 	}
-	cfg := natsio.DefaultConfig()
-	cfg.URL = f.urls[0]
-	conn, err := natsio.Connect(cfg)
+	conn, err := f.connect()
 	if err != nil {
 		return err
 	}

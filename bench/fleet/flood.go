@@ -20,11 +20,9 @@ const (
 // the same bytes on a subject that nobody hears. It prints how long the fleet's records waited for their decisions,
 // the 99th percentile of each turn, and fails if a worker that came during a flood was not decided for.
 func (f *fleet) flood(l *load, rate, runs int) error {
-	cfg := natsio.DefaultConfig()
-	cfg.URL = f.urls[0]
 	n := &neighbour{incarnation: telemetry.NewIncarnation(), rate: rate}
 	var err error
-	if n.conn, err = natsio.Connect(cfg); err != nil {
+	if n.conn, err = f.connect(); err != nil {
 		return err
 	}
 	defer n.conn.Close()

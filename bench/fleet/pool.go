@@ -50,9 +50,7 @@ func pools(o options) error {
 		return err
 	}
 	defer f.close()
-	cfg := natsio.DefaultConfig()
-	cfg.URL = f.urls[0]
-	conn, err := natsio.Connect(cfg)
+	conn, err := f.connect()
 	if err != nil {
 		return err
 	}
@@ -76,9 +74,6 @@ func pools(o options) error {
 func (p *pool) start(devices []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	if err := p.conn.WaitState(ctx, natsio.StateConnected); err != nil {
-		return err
-	}
 	if err := p.conn.EnsureWorkStream(ctx); err != nil {
 		return err
 	}

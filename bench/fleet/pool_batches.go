@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -142,9 +141,7 @@ func (b *batches) run(pool string) error {
 	defer cancel()
 	spin := telemetry.Run{Opcode: spinID, Priority: ring.PriorityNormal, Count: batchSlots - 1, NArgs: 1}
 	spin.Args[0].Value = b.turns
-	add := telemetry.Run{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Count: 1, NArgs: 2}
-	add.Args[0].Value, add.Args[1].Value = 1, uint32(firstCounter+number%counters)
-	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: id, Runs: []telemetry.Run{spin, add}}
+	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: id, Runs: []telemetry.Run{spin, countUp(number)}}
 	if _, err := client.PublishWork(ctx, b.conn, telemetry.Pool(pool), poolQueue, telemetry.Header{Incarnation: b.incarnation, Seq: uint64(number)}, &w); err != nil {
 		return err
 	}

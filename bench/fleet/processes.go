@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ringmaster/telemetry/natsio"
 )
 
 // process is a program that can be killed, stopped and started again.
@@ -53,7 +56,11 @@ type fleet struct {
 	deciders []*process
 	workers  []*process // with a device
 	urls     []string
-	net      *network // nil: all are on the loopback interface
+	net      *network     // nil: all are on the loopback interface
+	disks    []*disk      // of the servers; none: their stores share one
+	conn     *natsio.Conn // to ask by
+
+	ringmasterPath, serverPath string // which deciders and servers run
 }
 
 // programs are the paths of what runs here. What has none is built from the source when it is needed.
@@ -65,6 +72,8 @@ func find(path, dir, name, pkg string, env []string, flags ...string) (string, e
 		return exec.LookPath(path)
 	}
 	path = filepath.Join(dir, name)
+	version, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
+	flags = append(flags, "-ldflags", "-X main.version="+strings.TrimSpace(string(version)))
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{pkg})...)
 	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -93,7 +102,7 @@ func startFleet(dir string, o options, more ...string) (_ *fleet, err error) {
 			f.close()
 		}
 	}()
-	server, err := find(o.server, dir, "nats-server", "github.com/nats-io/nats-server/v2", []string{"CGO_ENABLED=0"})
+	f.serverPath, err = find(o.server, dir, "nats-server", "github.com/nats-io/nats-server/v2", []string{"CGO_ENABLED=0"})
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +111,13 @@ func startFleet(dir string, o options, more ...string) (_ *fleet, err error) {
 			return nil, err
 		}
 	}
-	if err = f.startServers(server, o.servers); err != nil {
+	if err = f.startServers(o); err != nil {
 		return nil, err
 	}
 	if o.deciders == 0 {
 		return f, nil
 	}
-	ringmaster, err := o.decider(dir)
-	if err != nil {
+	if f.ringmasterPath, err = o.decider(dir); err != nil {
 		return nil, err
 	}
 	ports, err := freePorts(o.deciders)
@@ -119,7 +127,7 @@ func startFleet(dir string, o options, more ...string) (_ *fleet, err error) {
 	for i := range o.deciders {
 		http := fmt.Sprint("127.0.0.1:", ports[i])
 		// Each at another server; it knows the others from there.
-		args := onCore(o.core, append([]string{ringmaster, "run", "--decide-only", "--nats", f.urls[i%o.servers], "--http", http, "--http-pprof"}, more...))
+		args := onCore(o.core, append([]string{f.ringmasterPath, "run", "--decide-only", "--nats", f.urls[i%o.servers], "--http", http, "--http-pprof"}, more...))
 		if err := f.add(&f.deciders, fmt.Sprint("decider", i), args[0], args[1:]); err != nil {
 			return nil, err
 		}
@@ -136,8 +144,14 @@ func onCore(core int, args []string) []string {
 	return append([]string{"env", "GOMAXPROCS=1", "taskset", "-c", fmt.Sprint(core)}, args...)
 }
 
+// serverConf is the configuration of a server, as docs/operating.md has it.
+const serverConf = `jetstream { store_dir: %q, max_file_store: 16GB }
+no_fast_producer_stall: true
+`
+
 // startServers starts servers, which keep streams together if there are several.
-func (f *fleet) startServers(path string, servers int) error {
+func (f *fleet) startServers(o options) error {
+	servers := o.servers
 	ports, err := freePorts(2 * servers)
 	if err != nil {
 		return err
@@ -153,7 +167,19 @@ func (f *fleet) startServers(path string, servers int) error {
 		routes = append(routes, fmt.Sprintf("nats://%s:%d", host, ports[2*i+1]))
 	}
 	for i := range servers {
-		args := []string{path, "-a", hosts[i], "-p", fmt.Sprint(ports[2*i]), "-js", "-sd", filepath.Join(f.dir, fmt.Sprint("store", i)), "-n", fmt.Sprint("s", i)}
+		store := filepath.Join(f.dir, fmt.Sprint("store", i))
+		if o.disks {
+			d, err := newDisk(store)
+			if err != nil {
+				return err
+			}
+			f.disks = append(f.disks, d)
+		}
+		conf := store + ".conf"
+		if err := os.WriteFile(conf, fmt.Appendf(nil, serverConf, store), 0o600); err != nil {
+			return err
+		}
+		args := []string{f.serverPath, "-c", conf, "-a", hosts[i], "-p", fmt.Sprint(ports[2*i]), "-n", fmt.Sprint("s", i)}
 		if servers > 1 {
 			args = append(args, "--cluster_name", "fleet", "--cluster", routes[i], "--routes", strings.Join(routes, ","))
 		}
@@ -165,6 +191,23 @@ func (f *fleet) startServers(path string, servers int) error {
 		}
 	}
 	return nil
+}
+
+// connect is a connection to any of the servers, once there is one.
+func (f *fleet) connect() (*natsio.Conn, error) {
+	cfg := natsio.DefaultConfig()
+	cfg.URL = strings.Join(f.urls, ",")
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 func (f *fleet) add(to *[]*process, name, path string, args []string) error {
@@ -188,6 +231,9 @@ func (f *fleet) close() {
 	}
 	if f.net != nil {
 		f.net.close()
+	}
+	for _, d := range f.disks {
+		d.close()
 	}
 }
 
