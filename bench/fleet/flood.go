@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"ringmaster/telemetry"
@@ -17,8 +16,7 @@ const (
 )
 
 // flood has a neighbour send records of ever new queues (row 14 of the attacks), by turns with nothing, and with
-// the same bytes on a subject that nobody hears. It prints how long the fleet's records waited for their decisions,
-// the 99th percentile of each turn, and fails if a worker that came during a flood was not decided for.
+// the same bytes on a subject that nobody hears. It fails if a worker that came during a flood was not decided for.
 func (f *fleet) flood(l *load, rate, runs int) error {
 	n := &neighbour{incarnation: telemetry.NewIncarnation(), rate: rate}
 	var err error
@@ -26,31 +24,21 @@ func (f *fleet) flood(l *load, rate, runs int) error {
 		return err
 	}
 	defer n.conn.Close()
-	kinds := []string{"", "elsewhere", n.conn.Subjects().Root()}
-	p99 := make([][]time.Duration, len(kinds))
 	refused := 0
-	for run := range runs {
-		for i, root := range kinds {
-			l.waits()
-			comes := l.worker(fmt.Sprintf("new%d_%d", run, i))
+	beside := func(name, root string) *company {
+		return &company{name: name, play: func() error {
+			comes := l.worker(fmt.Sprintf("new%x", telemetry.NewIncarnation()))
 			n.play(root, func() { l.announce(comes); l.report(comes, 1) })
-			waits := l.waits()
-			slices.Sort(waits)
-			p99[i] = append(p99[i], waits[len(waits)*99/100])
 			if comes.decided() == 0 {
 				refused++
 			}
-			time.Sleep(pause)
-		}
+			return nil
+		}}
 	}
-	fmt.Printf("| neighbour | turns | 99th percentile of a record's wait, min / median / max of the turns |\n|---|---|---|\n")
-	for i, name := range []string{"quiet", "the same bytes elsewhere", "flood of queues"} {
-		slices.Sort(p99[i])
-		fmt.Printf("| %s | %d | %.1f / %.1f / %.1f ms |\n", name, runs, ms(p99[i][0]), ms(p99[i][runs/2]), ms(p99[i][runs-1]))
+	if err := l.beside(runs, beside("quiet", ""), beside("the same bytes elsewhere", "elsewhere"), beside("flood of queues", n.conn.Subjects().Root())); err != nil {
+		return err
 	}
-	median := func(i int) float64 { return ms(p99[i][runs/2]) }
-	fmt.Printf("p99 beside the flood: %.2f of the quiet one, %.2f of that with the same bytes elsewhere; %d records of the neighbour; %d of %d new workers were not decided for\n",
-		median(2)/median(0), median(2)/median(1), n.sent, refused, 3*runs)
+	fmt.Printf("%d records of the neighbour; %d of %d new workers were not decided for\n", n.sent, refused, 3*runs)
 	if refused > 0 {
 		return fmt.Errorf("%d new workers were not decided for", refused)
 	}
@@ -96,5 +84,3 @@ func (q *queue) decided() uint64 {
 	defer q.mu.Unlock()
 	return q.decision
 }
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

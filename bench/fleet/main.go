@@ -8,15 +8,17 @@
 //	go run ./bench/fleet --workers 1000 --runs 20
 //	go run ./bench/fleet --namespaces --workers 1000 --rate 1
 //	go run ./bench/fleet --flood 1000 --workers 10 --rate 50 --servers 1 --deciders 1
+//	go run ./bench/fleet --subscribers 64 --workers 10 --rate 50 --servers 1 --deciders 1
 //	go run ./bench/fleet --steady 10s --core 1 --workers 1000 --rate 100 --servers 1 --deciders 1
 //	go run ./bench/fleet --crashes 20
 //	go run ./bench/fleet --adapter 10000,30000,100000 --workers 1000 --servers 1 --deciders 0
 //	go run ./bench/fleet --pool 0,1
 //
 // The second line has faults of the network instead, the third a neighbour that floods the bus, the
-// fourth no fault at all, to see what one core carries, the fifth kills a worker with a device that
-// has batches in hand, the sixth measures what ringmaster adapt fpm costs and how long a message
-// takes through it, and the last has workers with a device each share the work of a pool.
+// fourth a subscriber that does not read, the fifth no fault at all, to see what one core carries,
+// the sixth kills a worker with a device that has batches in hand, the seventh measures what
+// ringmaster adapt fpm costs and how long a message takes through it, and the last has workers with
+// a device each share the work of a pool.
 //
 // The programs are built from the source that it runs in, unless --ringmaster and --nats-server name some.
 package main
@@ -36,6 +38,8 @@ type options struct {
 	rate              float64
 	servers, deciders int
 	runs, flood       int
+	subscribers       int
+	stalls            bool
 	steady            time.Duration
 	batch, core       int
 	apart, disks      bool
@@ -54,6 +58,8 @@ func main() {
 	flag.IntVar(&o.deciders, "deciders", 3, "processes that decide")
 	flag.IntVar(&o.runs, "runs", 5, "times of each fault, a quarter of that of those that take long, or turns of a comparison")
 	flag.IntVar(&o.flood, "flood", 0, "instead of faults: a neighbour that sends so many records a second, each of another queue")
+	flag.IntVar(&o.subscribers, "subscribers", 0, "instead of faults: a subscriber of recommendations and decisions that subscribes so many times, and reads all, slowly or nothing")
+	flag.BoolVar(&o.stalls, "stalls", false, "servers without no_fast_producer_stall, as they are unless they are told")
 	flag.DurationVar(&o.steady, "steady", 0, "instead of faults: how long the load is looked at without one")
 	flag.IntVar(&o.batch, "batch", 1, "records of a queue in each payload")
 	flag.IntVar(&o.core, "core", -1, "a core that the deciders, or the adapter, keep to, one thread each; negative: any")
@@ -117,6 +123,8 @@ func run(o options) error {
 	switch {
 	case o.flood > 0:
 		err = f.flood(l, o.flood, o.runs)
+	case o.subscribers > 0:
+		err = f.subscribers(l, o.subscribers, o.runs)
 	case o.steady > 0:
 		err = f.steady(l, o.steady)
 	default:

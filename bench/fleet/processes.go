@@ -146,7 +146,7 @@ func onCore(core int, args []string) []string {
 
 // serverConf is the configuration of a server, as docs/operating.md has it.
 const serverConf = `jetstream { store_dir: %q, max_file_store: 16GB }
-no_fast_producer_stall: true
+no_fast_producer_stall: %v
 `
 
 // startServers starts servers, which keep streams together if there are several.
@@ -176,7 +176,7 @@ func (f *fleet) startServers(o options) error {
 			f.disks = append(f.disks, d)
 		}
 		conf := store + ".conf"
-		if err := os.WriteFile(conf, fmt.Appendf(nil, serverConf, store), 0o600); err != nil {
+		if err := os.WriteFile(conf, fmt.Appendf(nil, serverConf, store, !o.stalls), 0o600); err != nil {
 			return err
 		}
 		args := []string{f.serverPath, "-c", conf, "-a", hosts[i], "-p", fmt.Sprint(ports[2*i]), "-n", fmt.Sprint("s", i)}
