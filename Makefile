@@ -15,7 +15,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-core soak-crashes soak-pool soak-cycles packages packages-test package package-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet soak-network soak-flood soak-subscribers soak-core soak-crashes soak-pool soak-cycles packages packages-test package package-test clean
 
 run: build
 	bin/ringmaster demo
@@ -93,6 +93,10 @@ soak-network:
 # A minute and a half: how long records wait beside a neighbour that sends a thousand records a second, each of another queue.
 soak-flood:
 	$(GO) run ./bench/fleet --servers 1 --deciders 1 --workers 10 --rate 50 --runs 3 --flood 1000
+
+# Two minutes: how long records wait beside a subscriber that does not read.
+soak-subscribers:
+	$(GO) run ./bench/fleet --servers 1 --deciders 1 --workers 10 --rate 50 --runs 3 --subscribers 64
 
 # A minute: what a decider carries that has one of two cores for itself. The server and the load share the other.
 soak-core:
