@@ -151,9 +151,12 @@ func (f *fleet) full(during time.Duration, servers ...*process) {
 	time.Sleep(during)
 	for _, s := range servers {
 		complain(f.disks[slices.Index(f.servers, s)].free())
-		s.end(syscall.SIGTERM)
 	}
 	for _, s := range servers {
+		s.signal(syscall.SIGTERM)
+	}
+	for _, s := range servers {
+		<-s.done
 		_ = s.start()
 	}
 }
