@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ringmaster/cmd/runtime/demo"
@@ -103,8 +104,10 @@ func TestDemoServesThePage(t *testing.T) {
 	if !found {
 		t.Fatal(lines.Text())
 	}
+	var last atomic.Value // line of its progress, or of what it ends with
 	go func() {
-		for lines.Scan() { // of its progress
+		for lines.Scan() {
+			last.Store(lines.Text())
 		}
 	}()
 	answer, err := http.Get(url)
@@ -112,7 +115,7 @@ func TestDemoServesThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if page, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "no queue heard yet") {
+	if page, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "ringmaster</title>") {
 		t.Errorf("%s, %v:\n%s", answer.Status, err, page)
 	}
 	taken := ringmaster(t, t.Context(), "", "demo", "--compare=0", "--limit", "1m", "--speed", "1000", "--http", strings.TrimPrefix(url, "http://"))
@@ -120,7 +123,7 @@ func TestDemoServesThePage(t *testing.T) {
 		t.Errorf("with the address of another: %+v", taken)
 	}
 	if code := <-ended; code != 0 {
-		t.Errorf("it ended with exit code %d", code)
+		t.Errorf("it ended with exit code %d: %v", code, last.Load())
 	}
 }
 
