@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"ringmaster/telemetry/natsio/natstest"
 )
@@ -91,6 +94,37 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	}
 	if strings.Contains(st.URL, "w:w") {
 		t.Errorf("URL %q shows the password", st.URL)
+	}
+}
+
+// What is refused again and again is one line of the log, as is what is refused at inboxes, whose names are new each time.
+func TestARefusalIsLoggedOnce(t *testing.T) {
+	cfg := startStrict(t)
+	var lines atomic.Int64
+	cfg.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		if strings.Contains(string(line), "refuses a subject") {
+			lines.Add(1)
+		}
+		return len(line), nil
+	}), nil))
+	c := dial(t, cfg)
+	for i := range 20 {
+		for _, queue := range []string{"a", "b"} {
+			if err := publishTelemetry(c, "gpu1", queue, queueRecord(uint32(i+1), "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.nc.Publish(nats.NewInbox(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(t, c)
+	c.Denied() // when it returns, every refusal has been told of
+	if n := lines.Load(); n != 3 {
+		t.Errorf("%d lines of 60 refusals, want one for each queue and one for all inboxes", n)
+	}
+	if st := c.Status(); st.PermissionErrors != 60 {
+		t.Errorf("%d refusals are counted of 60", st.PermissionErrors)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/time/rate"
+
+	"ringmaster/telemetry/complaint"
 )
 
 // State is the state of a connection.
@@ -56,8 +57,7 @@ type Status struct {
 // The client's own handler prints a line for each of them.
 type events struct {
 	log    *slog.Logger
-	calm   *rate.Limiter // of log lines about asynchronous errors
-	muted  atomic.Uint64 // lines not written since the last one
+	told   *complaint.Pace // of asynchronous errors
 	closed chan struct{}
 
 	closing atomic.Bool           // Close was called
@@ -76,8 +76,7 @@ type events struct {
 }
 
 func (e *events) init(log *slog.Logger) {
-	e.log = log
-	e.calm = rate.NewLimiter(rate.Every(time.Second), 5)
+	e.log, e.told = log, complaint.NewPace()
 	e.closed = make(chan struct{})
 }
 
@@ -258,16 +257,26 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	default:
 		e.other.Add(1)
 	}
-	if !e.calm.Allow() {
-		e.muted.Add(1)
+	e.complain(message, subject, err)
+}
+
+// complain logs an asynchronous error, each once a minute: what is refused is asked for again every second by whoever needs
+// it. Inboxes count as one, because their names never come again.
+func (e *events) complain(message, subject string, err error) {
+	about := err.Error()
+	if strings.Contains(about, "_INBOX.") {
+		about = "_INBOX"
+	}
+	suppressed, due := e.told.Due(message, about, "")
+	if !due {
 		return
 	}
 	attrs := []any{"error", err}
 	if subject != "" {
 		attrs = append(attrs, "subject", subject)
 	}
-	if muted := e.muted.Swap(0); muted > 0 {
-		attrs = append(attrs, "suppressed", muted)
+	if suppressed > 0 {
+		attrs = append(attrs, "suppressed", suppressed)
 	}
 	e.log.Warn(message, attrs...)
 }
