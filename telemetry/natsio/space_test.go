@@ -54,6 +54,23 @@ func TestALittleSpaceMakesASmallerStream(t *testing.T) {
 	}
 }
 
+// A lone server without room for a second stream of the size says of one that is there that there is no room, before it says
+// that it cannot have three replicas. Nobody asked for three.
+func TestAFullLoneServerIsNotAskedForReplicasInVain(t *testing.T) {
+	log, lines := newLog()
+	cfg := fastConfig(serverWith(t, "jetstream { max_file_store: 1500MB, store_dir: %q }"))
+	cfg.Logger = log
+	c := dial(t, cfg)
+	for range 2 { // the second finds what the first made
+		must(t, c.ensureWorkStream(testContext(t)))
+	}
+	for len(lines.lines) > 0 {
+		if line := <-lines.lines; strings.Contains(line, "level=WARN") {
+			t.Errorf("said: %s", line)
+		}
+	}
+}
+
 func TestTooLittleSpaceIsSaid(t *testing.T) {
 	for _, limit := range []struct{ text, user string }{
 		{"jetstream { max_file_store: 1000000, store_dir: %q }", ""},

@@ -276,7 +276,11 @@ func replicaWords(n int) string {
 // update changes a stream, and have with it. A server that refuses is complained of: the stream
 // serves as it is.
 func (c *Conn) update(ctx context.Context, have, next *jetstream.StreamConfig, has, wanted string) {
-	if _, err := c.js.UpdateStream(ctx, *next); err != nil {
+	_, err := c.js.UpdateStream(ctx, *next)
+	switch {
+	case c.cfg.Replicas == 0 && hasCode(err, errNotClustered): // it was refused for its bytes before anybody counted servers
+		return
+	case err != nil:
 		c.complaints.Warn("a stream stays as it is, since the server refuses to change it", "", "",
 			"stream", have.Name, "has", has, "wanted", wanted, "error", err)
 		return
