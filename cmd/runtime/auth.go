@@ -133,7 +133,7 @@ func (c *authCheckCmd) Run(ctx context.Context, std terminal.Stdio, _ *slog.Logg
 	}
 	took := time.Since(begin).Round(time.Millisecond)
 	forbidden, wrong := c.print(std, checked)
-	fmt.Fprintf(std.Err, "%d acts tried in %v, %d of them forbidden to a %s; %d are not as they should be\n", len(checked), took, forbidden, kind, wrong)
+	fmt.Fprintf(std.Err, "%d acts tried in %v, %d of them forbidden to this kind, %s; %d are not as they should be\n", len(checked), took, forbidden, kind, wrong)
 	if wrong > 0 {
 		return terminal.ExitCode(1)
 	}

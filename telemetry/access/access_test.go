@@ -149,7 +149,17 @@ func TestCommandsForNSC(t *testing.T) {
 		t.Fatal(err)
 	}
 	flag := regexp.MustCompile(`--allow-(pub|sub) '([^']+)'`)
-	commands := strings.Split(NSC(users, "RINGMASTER"), "nsc add user ")[1:]
+	text := NSC(users, "RINGMASTER")
+	before, _, _ := strings.Cut(text, "\nnsc ")
+	for line := range strings.Lines(before) {
+		if !strings.HasPrefix(line, "# ") {
+			t.Errorf("a shell would run %s", line)
+		}
+	}
+	if !strings.Contains(before, "nsc add account --name RINGMASTER\n") {
+		t.Errorf("it does not say how the account is made: %s", before)
+	}
+	commands := strings.Split(text, "\nnsc add user ")[1:]
 	if len(commands) != len(users) {
 		t.Fatalf("%d users", len(commands))
 	}

@@ -133,10 +133,19 @@ func writeList(b *strings.Builder, name string, rights []Right, of func(*Right) 
 	b.WriteString("    ] }\n")
 }
 
+// nscBefore is what the commands of NSC need beforehand, as comments: whoever has servers with JWTs has most of it.
+const nscBefore = `# These need an operator and an account with JetStream. Where there is none yet:
+#   nsc add operator --generate-signing-key --sys --name OPERATOR
+#   nsc add account --name %[1]s
+#   nsc edit account --name %[1]s --js-disk-storage -1 --js-mem-storage -1
+# A worker's JWT has some 4 KB with these rights, and more with long names: servers need max_control_line: 16KB.
+# Servers know the account by nsc generate config --nats-resolver, and what changes in it by nsc push.
+`
+
 // NSC is the same as commands of nsc, for servers whose users have JWTs.
 func NSC(users []User, account string) string {
 	var b strings.Builder
-	b.WriteString("# A worker's JWT has some 4 KB with these rights, and more with long names: servers need max_control_line: 16KB.\n")
+	fmt.Fprintf(&b, nscBefore, account)
 	for i := range users {
 		u := &users[i]
 		fmt.Fprintf(&b, "nsc add user --account '%s' --name '%s'", account, u.Name)
