@@ -142,6 +142,19 @@ func TestUsersOfAFleet(t *testing.T) {
 	}
 }
 
+// Whoever makes or changes a stream chooses which subjects it takes, which other streams it copies and where it publishes
+// what it has: all of the account. Tenants may not.
+func TestNoTenantMakesAStream(t *testing.T) {
+	scope := Scope{Worker: "gpu0", Queue: "q"}
+	for _, kind := range []Kind{Publisher, Submitter, Subscriber} {
+		for _, r := range Of(kind, scope) {
+			if r.Publish && (strings.Contains(r.Subject, "STREAM.CREATE") || strings.Contains(r.Subject, "STREAM.UPDATE") || strings.Contains(r.Subject, "STREAM.*")) {
+				t.Errorf("a %s may publish on %s", kind, r.Subject)
+			}
+		}
+	}
+}
+
 // The commands for nsc give the rights of the table, and nothing else.
 func TestCommandsForNSC(t *testing.T) {
 	users, err := (&Fleet{Workers: []string{"gpu0"}, Queues: []string{"q"}}).Users()

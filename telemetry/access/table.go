@@ -135,7 +135,7 @@ var table = []row{
 	{"$JS.API.DIRECT.GET.KV_STORE_CONFIG", operator, nobody, "older shared settings"},
 	{"$KV.STORE_CONFIG.>", operator, nobody, "shared settings"},
 	{"$JS.API.STREAM.INFO.OBJ_STORE_GRAPHS", worker | submitter | operator, nobody, "the bucket of graph files"},
-	{"$JS.API.STREAM.CREATE.OBJ_STORE_GRAPHS", submitter | operator, nobody, "the bucket of graph files"},
+	{"$JS.API.STREAM.CREATE.OBJ_STORE_GRAPHS", worker | operator, nobody, "the bucket of graph files"},
 	{"$O.STORE_GRAPHS.>", worker | submitter, nobody, "graph files, and their removal"},
 	{"$JS.API.STREAM.PURGE.OBJ_STORE_GRAPHS", worker, nobody, "graph files that were read"},
 	{"$JS.API.DIRECT.GET.OBJ_STORE_GRAPHS.>", worker | submitter, nobody, "descriptions of graph files"},

@@ -3,8 +3,11 @@ package natsio
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
 )
@@ -52,7 +55,25 @@ func (c *Conn) ServeGraphs(worker string, graphs Graphs) (*GraphService, error) 
 		s.cancel(ErrStopping)
 		return nil, err
 	}
+	if !s.madeBucket(c) { // who sends a file is not let make it, as whoever makes a stream chooses what it takes and repeats
+		s.under.Go(func() {
+			for attempt := 1; c.Pause(s.ctx, attempt) && !s.madeBucket(c); attempt++ {
+			}
+		})
+	}
 	return s, nil
+}
+
+// madeBucket makes the bucket of graph files, and reports whether it is there, or cannot be without JetStream.
+func (s *GraphService) madeBucket(c *Conn) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, apiTimeout)
+	defer cancel()
+	_, err := c.graphStore(ctx)
+	if err == nil || s.ctx.Err() != nil || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return true
+	}
+	c.complaints.Warn("no graph file can be sent, as their bucket is not there; trying again", "", "", "bucket", c.GraphBucket(), "error", err)
+	return false
 }
 
 // Stop ends the requests under way, answers what has arrived, and returns when Answer
