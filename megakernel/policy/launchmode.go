@@ -33,7 +33,7 @@ func launchMode(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 	default:
 		why.leavesAbove(RuleLeaseSlots, uint64(slots), uint64(lease.Slots))
 		state.LaunchMode = LaunchLease
-		if cfg.ByCost && !lease.Always && leased.known() && req.learns() && !idle {
+		if cfg.ByCost && !lease.Always && leased.known() && req.learns() {
 			*why = Reason{Rule: RuleLeaseLearn, Value: leased.Ns(slots)}
 			return LaunchWave
 		}

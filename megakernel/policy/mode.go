@@ -29,7 +29,7 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 		return state.Mode
 	}
 	state.Mode = modeByLength(cfg, req, sig, idle, state, rec, why)
-	if cfg.ByCost && !idle && rec.LaunchMode == LaunchWave {
+	if cfg.ByCost && rec.LaunchMode == LaunchWave {
 		return learnedMode(req, slots, state.Mode, why)
 	}
 	return state.Mode
