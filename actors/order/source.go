@@ -56,7 +56,7 @@ func (s *Source) Check(h *telemetry.Header, takeOver bool, now time.Time) (fresh
 	case takeOver || s.Interval == 0 || silent >= s.patience():
 		return true, nil
 	default:
-		return false, fmt.Errorf("%w: incarnation %016x reported %v ago", ErrLive, s.Incarnation, silent.Round(time.Millisecond))
+		return false, fmt.Errorf("%w: incarnation %016x reported %v ago; stop it, or take over from it (take_over)", ErrLive, s.Incarnation, silent.Round(time.Millisecond))
 	}
 }
 

@@ -318,10 +318,10 @@ func CheckNames(worker, queue string) error {
 		return fmt.Errorf("%w: %s is a pool, which has batches only: name one of its workers", ErrBadName, worker)
 	}
 	if !telemetry.ValidToken(worker) {
-		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
+		return BadName("worker", worker)
 	}
 	if !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue {
-		return fmt.Errorf("%w: queue %q", ErrBadName, queue)
+		return BadName("queue", queue)
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func CheckNames(worker, queue string) error {
 // CheckTaker refuses names that cannot stand in a subject of work: taker is a worker, or a pool as telemetry.Pool has it.
 func CheckTaker(taker, queue string) error {
 	if !telemetry.ValidTaker(taker) {
-		return fmt.Errorf("%w: worker %q", ErrBadName, taker)
+		return BadName("worker", taker)
 	}
 	return CheckNames("worker", queue)
 }

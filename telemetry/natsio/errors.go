@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+
+	"ringmaster/telemetry"
 )
 
 // Errors of this package. Those of the NATS client are wrapped with what was
@@ -42,7 +44,7 @@ var (
 	// ErrStreamConflict says that a stream of the needed name exists and is not
 	// what is needed, a work queue or a log over its subjects. Someone has to rename
 	// or remove it.
-	ErrStreamConflict = errors.New("stream exists with another purpose")
+	ErrStreamConflict = errors.New("stream exists with another purpose; remove it, or use another --prefix")
 	// ErrQueueFull says that the stream holds as many batches of the queue as it may; there is
 	// room when the worker has done some.
 	ErrQueueFull = fmt.Errorf("the queue has as many batches in the stream as a queue may, %d or fewer if the stream is small", MaxQueueBatches)
@@ -80,6 +82,11 @@ var (
 	// ErrStopping is the cause of the context of a request whose service is stopped.
 	ErrStopping = errors.New("the worker stops")
 )
+
+// BadName says that a name is none of a worker, a queue or a batch.
+func BadName(what, name string) error {
+	return fmt.Errorf("%w: %s %q: use 1 to %d letters, digits, _ or -, and no reserved word", ErrBadName, what, name, telemetry.MaxToken)
+}
 
 // loginError says why a server that answers does not let this user in, or this user the
 // server; it wraps ErrLogin. It is nil for every other error of an attempt to connect.

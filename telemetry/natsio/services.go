@@ -65,7 +65,7 @@ type request struct {
 // serve begins to answer requests on a worker's subjects, of which subject is the pattern.
 func (s *responder) serve(c *Conn, worker, subject string) error {
 	if !telemetry.ValidTaker(worker) {
-		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
+		return BadName("worker", worker)
 	}
 	s.conn, s.waiting, s.away = c, fairqueue.New[request](waiting), rate.NewLimiter(turnedAwayPerSecond, turnedAwayPerSecond)
 	sub, err := c.nc.Subscribe(subject, s.handle)

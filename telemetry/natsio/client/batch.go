@@ -32,7 +32,7 @@ func FindBatch(ctx context.Context, conn *natsio.Conn, worker, queue, batch stri
 		return nil, err
 	}
 	if !telemetry.ValidToken(batch) {
-		return nil, fmt.Errorf("%w: batch %q", natsio.ErrBadName, batch)
+		return nil, natsio.BadName("batch", batch)
 	}
 	stream, err := conn.JetStream().Stream(ctx, conn.WorkStream())
 	if err != nil {

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"fmt"
 	"time"
 
 	"ringmaster/telemetry"
@@ -48,11 +47,11 @@ func (p *Publisher) report(worker, queue string, kind telemetry.Kind, body telem
 	subject := names.Telemetry(worker, telemetry.BatchQueue)
 	switch {
 	case !telemetry.ValidToken(worker):
-		return fmt.Errorf("%w: worker %q", natsio.ErrBadName, worker)
+		return natsio.BadName("worker", worker)
 	case kind == telemetry.KindWorker:
 		subject, queue = names.Worker(worker), ""
 	case !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue:
-		return fmt.Errorf("%w: queue %q", natsio.ErrBadName, queue)
+		return natsio.BadName("queue", queue)
 	case p.cfg.PerQueue:
 		subject = names.Telemetry(worker, queue)
 	}

@@ -95,7 +95,7 @@ func Cancel(ctx context.Context, conn *natsio.Conn, worker, queue, batch string)
 		return 0, 0, err
 	}
 	if !telemetry.ValidToken(batch) {
-		return 0, 0, fmt.Errorf("%w: batch %q", natsio.ErrBadName, batch)
+		return 0, 0, natsio.BadName("batch", batch)
 	}
 	var answer telemetry.Cancel
 	use := func(r *telemetry.Record) bool {

@@ -66,7 +66,7 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 		return nil, err
 	}
 	if !telemetry.ValidToken(w.Batch) {
-		return nil, fmt.Errorf("%w: batch %q", natsio.ErrBadName, w.Batch)
+		return nil, natsio.BadName("batch", w.Batch)
 	}
 	if err := w.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: batch %q: %w", natsio.ErrTooLarge, w.Batch, err)

@@ -88,7 +88,7 @@ type Store struct {
 // configuration.
 func Open(conn *natsio.Conn, cfg Config) (*Store, error) {
 	if !telemetry.ValidToken(cfg.Policy) {
-		return nil, fmt.Errorf("%w: policy %q", natsio.ErrBadName, cfg.Policy)
+		return nil, natsio.BadName("policy", cfg.Policy)
 	}
 	if err := cfg.Bounds.Validate(); err != nil {
 		return nil, err
