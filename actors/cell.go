@@ -286,7 +286,7 @@ func (c *cell) takePriority() telemetry.Priority {
 func (c *cell) preferred() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.priority.Priority > DefaultPriority
+	return c.priority.Priority > defaultPriority
 }
 
 // count counts what happened to the queue.

@@ -7,8 +7,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// DefaultPriority is the priority of a queue nobody has given one.
-const DefaultPriority = 1.0
+// defaultPriority is the priority of a queue nobody has given one.
+const defaultPriority = 1.0
 
 // diffusionActor holds the priorities of the queues of one worker and tells
 // the worker actor what they are after spreading. It never triggers a decision.
@@ -45,7 +45,7 @@ func (a *diffusionActor) set(f *family) {
 		return
 	}
 	p := f.cell.takePriority()
-	priority := DefaultPriority
+	priority := defaultPriority
 	take(p.Has, telemetry.HasPriority, &priority, p.Priority)
 	i, known := a.places[f.name]
 	if !known {

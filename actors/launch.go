@@ -319,7 +319,7 @@ type lane struct {
 // nothing is launched by a plan that the policy has taken back. idle is for how long the device
 // has had nothing to do.
 func (l *lane) candidate(priorities map[string]float64, idle time.Duration) policy.Candidate {
-	c := policy.Candidate{Priority: DefaultPriority, Served: l.served, Waited: l.waited}
+	c := policy.Candidate{Priority: defaultPriority, Served: l.served, Waited: l.waited}
 	if p, ok := priorities[l.family.name]; ok {
 		c.Priority = p
 	}

@@ -282,7 +282,7 @@ func TestARefusedLoginIsNamed(t *testing.T) {
 	if !strings.Contains(first, "refuses this login") || !strings.Contains(first, "nats=nats://w:xxxxx@") {
 		t.Errorf("%s", first)
 	}
-	if err := c.LoginRefused(); !errors.Is(err, ErrLogin) {
+	if err := c.loginRefused(); !errors.Is(err, ErrLogin) {
 		t.Errorf("%v, want ErrLogin", err)
 	}
 }

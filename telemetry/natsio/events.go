@@ -104,9 +104,9 @@ func (c *Conn) notYetConnected() {
 	}
 }
 
-// LoginRefused returns why the server does not let this user in, which wraps ErrLogin,
+// loginRefused returns why the server does not let this user in, which wraps ErrLogin,
 // or nil. The connection keeps trying, because credentials may be rotated meanwhile.
-func (c *Conn) LoginRefused() error {
+func (c *Conn) loginRefused() error {
 	if err := c.events.login.Load(); err != nil && !c.nc.IsConnected() {
 		return *err
 	}
@@ -164,7 +164,7 @@ func (c *Conn) Permitted(ctx context.Context, dispensable ...string) (context.Co
 	for subject, err := range e.denied {
 		hear(subject, err)
 	}
-	if err := c.LoginRefused(); err != nil {
+	if err := c.loginRefused(); err != nil {
 		cancel(err)
 	}
 	return ctx, func() { cancel(nil); forget() }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// MinBytes makes each half hold at least one batch, so that the bound is kept.
-const MinBytes = 1 << 20
+// minBytes makes each half hold at least one batch, so that the bound is kept.
+const minBytes = 1 << 20
 
 // logFile is a log in a file. It only grows; at half of its
 // bound it is renamed to FILE.1, which replaces the previous one, and a new file begins.

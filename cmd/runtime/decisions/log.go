@@ -18,7 +18,7 @@ import (
 type Config struct {
 	File     string // is appended to
 	Software string // the version of what decides, for whoever reads the log
-	// MaxBytes bounds the log; its oldest half goes first. At least MinBytes.
+	// MaxBytes bounds the log; its oldest half goes first. At least 1 MiB.
 	MaxBytes int64
 }
 
@@ -29,8 +29,8 @@ func Open(cfg Config, incarnation uint64, by policy.Config, log *slog.Logger) (*
 	switch {
 	case cfg.File == "":
 		return nil, nil
-	case cfg.MaxBytes < MinBytes:
-		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", cfg.MaxBytes, MinBytes)
+	case cfg.MaxBytes < minBytes:
+		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", cfg.MaxBytes, minBytes)
 	}
 	file, err := openFile(cfg.File, cfg.MaxBytes)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 
 func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "decisions.log")
-	file, err := openFile(path, MinBytes)
+	file, err := openFile(path, minBytes)
 	must(t, err)
 	section := decisionlog.NewSection(testHeader())
 	header := section.AppendHeader(nil)
@@ -190,7 +190,7 @@ func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
 	for _, part := range []string{path, rotatedName(path)} {
 		info, err := os.Stat(part)
 		must(t, err)
-		if info.Size() > MinBytes/2 || info.Mode().Perm() != 0o600 {
+		if info.Size() > minBytes/2 || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has %d bytes, mode %v", part, info.Size(), info.Mode())
 		}
 	}
@@ -230,10 +230,10 @@ func TestDecisionFileIsAppendedToByOneProcessAtATime(t *testing.T) {
 }
 
 func TestDecisionFileRefusesWhatItCannotAppendTo(t *testing.T) {
-	if _, err := Open(Config{File: filepath.Join(t.TempDir(), "log"), MaxBytes: MinBytes - 1}, 7, policy.Standard(), nil); err == nil {
+	if _, err := Open(Config{File: filepath.Join(t.TempDir(), "log"), MaxBytes: minBytes - 1}, 7, policy.Standard(), nil); err == nil {
 		t.Error("a bound that does not hold a batch")
 	}
-	if _, err := openFile("/dev/null", MinBytes); err == nil || !strings.Contains(err.Error(), "regular") {
+	if _, err := openFile("/dev/null", minBytes); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Errorf("/dev/null: %v", err)
 	}
 }
