@@ -135,8 +135,8 @@ func (w *workerActor) account(f *flight) {
 	w.rate(l, f)
 }
 
-// tell tells everyone who wants to know of the launches that were accounted for, in the order of their starts. It
-// comes after done records and the next launch, which somebody waits for.
+// tell tells others of the launches that were accounted for, in the order of their starts. It comes before the next
+// launch: beside one, on two cores, it had a batch that yields 255 times take a fifth longer.
 func (w *workerActor) tell() {
 	for len(w.accounted) > 0 {
 		f := w.accounted[0]
@@ -151,8 +151,7 @@ func (w *workerActor) tell() {
 		if f.decision.first() && l.pending > 0 {
 			q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows
 		}
-		ok := report.Status == telemetry.LaunchOK
-		q.post(&settled{launch: f.launch, decision: f.decision.Decision, ok: ok, state: f.decision.After})
+		q.post(&settled{f.launch, f.decision.Decision, report.Status == telemetry.LaunchOK, f.decision.After})
 		if w.device.diffusing.Load() {
 			w.system.shell.send(w.device.diffusionAddr, launched{})
 		}

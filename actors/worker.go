@@ -89,8 +89,8 @@ func (w *workerActor) work() {
 func (w *workerActor) proceed() {
 	w.settle()
 	w.publish()
-	w.launch()
 	w.tell()
+	w.launch()
 	w.endDrain()
 }
 
