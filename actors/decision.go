@@ -61,6 +61,7 @@ type decision struct {
 	slots           uint32                // of a launch, about which the tuner was asked
 	look            uint64                // number of the look that the tuner asked for, 0: none
 	hold            time.Duration         // see Decider
+	hostNs          uint64                // see policy.Measured
 }
 
 // planned says whether there is a plan. There is none before the first decision.

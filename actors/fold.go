@@ -225,7 +225,7 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes 
 	if ok && timed(l) {
 		_ = c.history.Take(wayOf(l), addSaturating(l.Executed, l.Faulted), l.ElapsedNs) // what cannot be true teaches nothing
 		if l.InFlight == 1 && l.WallNs >= l.ElapsedNs {
-			c.history.Alone(wayOf(l), l.WallNs-l.ElapsedNs)
+			c.history.Alone(wayOf(l), l.WallNs-l.ElapsedNs, l.TimeSource == telemetry.TimeQuery)
 		}
 	}
 	if ok && timed(l) && c.audited {

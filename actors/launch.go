@@ -16,6 +16,7 @@ type flight struct {
 	lane         *lane
 	decision     *decision
 	launch       uint64
+	began        time.Time
 	idle         time.Duration // of the device before it
 	depth        int           // launches under way when it began, itself included
 	claimedSlots int           // slots that it takes at most, by the lane's books
@@ -73,7 +74,7 @@ func (w *workerActor) findCandidates() {
 // queue is charged what it is expected to take, so that those chosen meanwhile count it.
 func (w *workerActor) start(l *lane, d *decision, left int, weight float64) {
 	f := &flight{
-		lane: l, decision: d, launch: w.system.launches.Add(1), depth: len(w.flights) + 1,
+		lane: l, decision: d, launch: w.system.launches.Add(1), began: time.Now(), depth: len(w.flights) + 1,
 		claimedSlots: min(left, int(d.Plan.BatchDepth)), concurrent: l.flights > 0, starting: true, weight: weight,
 	}
 	f.charged = d.Request.Cost.Ns(uint32(f.claimedSlots))
@@ -87,10 +88,17 @@ func (w *workerActor) start(l *lane, d *decision, left int, weight float64) {
 	if d.tries() {
 		l.family.letGo(d)
 	}
+	if len(w.flights) == 0 {
+		w.headSince = f.began
+	}
 	w.flights = append(w.flights, f)
+	joined := w.system.cfg.Policy.IsJoined(&d.Request, f.charged, d.hostNs)
+	if joined {
+		w.lookBefore(d.hostNs)
+	}
 	l.flights++
 	l.claimedSlots += f.claimedSlots
-	order := Order{Launch: f.launch, Decision: d.Decision, Queue: l.family.name, Plan: d.Plan}
+	order := Order{Launch: f.launch, Decision: d.Decision, Queue: l.family.name, Plan: d.Plan, Joined: joined}
 	w.engine.Launch(order, func(r Report) { w.post(&launchResult{f.launch, r}) })
 	f.starting = false
 }
@@ -117,10 +125,13 @@ func (w *workerActor) settle() {
 func (w *workerActor) account(f *flight) {
 	w.flights = slices.Delete(w.flights, 0, 1)
 	w.accounted = append(w.accounted, f)
+	l, report := f.lane, &f.report.Launch
+	w.headSince = w.headSince.Add(time.Duration(deviceNs(report)))
 	if len(w.flights) == 0 {
 		w.freeSince = time.Now()
+	} else if began := w.flights[0].began; began.After(w.headSince) {
+		w.headSince = began
 	}
-	l, report := f.lane, &f.report.Launch
 	l.flights--
 	l.claimedSlots -= f.claimedSlots
 	l.served += (float64(deviceNs(report)) - float64(f.charged)) / f.weight
@@ -336,6 +347,7 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 		c.Full = left > 0
 		return c
 	}
+	c.HostNs = plan.hostNs
 	c.Pending, c.PendingNs = left, plan.Request.Cost.Ns(uint32(left))
 	c.LaunchNs = plan.Request.Cost.Ns(min(uint32(left), plan.Plan.BatchDepth))
 	if c.HasDue = !l.due.IsZero(); c.HasDue {

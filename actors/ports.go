@@ -29,8 +29,8 @@ type Engine interface {
 	Submit(queue string, w *telemetry.Work) error
 	// Launch starts one launch of what is pending on the order's queue and
 	// calls settled exactly once, from another goroutine. Other launches may be
-	// under way; together they are no more than the largest Plan.InFlight of any
-	// order. No slot is in two of them.
+	// under way; together they are no more than Sizing.MaxInFlight of the policy.
+	// No slot is in two of them.
 	Launch(o Order, settled func(Report))
 	// Cancel withdraws a batch of a queue. It does not block on the device; slots
 	// that a launch has begun are reported with it.
@@ -60,6 +60,7 @@ type Order struct {
 	Decision uint64
 	Queue    string
 	Plan     policy.Recommendation
+	Joined   bool // another queue's may be ordered before this one ends, although the plan has one in flight
 }
 
 // Report is what came back of a launch.

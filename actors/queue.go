@@ -98,7 +98,7 @@ func (a *queueActor) make(v *view, device *deviceView) *decision {
 	d.After = d.Before
 	d.Request = requestOf(v, device)
 	d.slots, d.look = a.ask(&d.Request, &d.Before.Plan)
-	d.Ran = v.runs
+	d.Ran, d.hostNs = v.runs, v.measured.HostNs
 	cfg := &a.system.cfg
 	if d.look == 0 && cfg.Policy.AuditLaunches != 0 {
 		d.Request.Draw = policy.Draw(d.Worker, d.Queue, d.Decision)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type workerActor struct {
 	flights     []*flight // the launches under way, in the order of their starts
 	accounted   []*flight // launches that came back and that others are not told of
 	freeSince   time.Time // when there was none
+	headSince   time.Time // since when the first of them has the device, as far as reports tell
 	priorities  map[string]float64
 	draining    []*drain
 	stopping    bool
@@ -237,12 +239,20 @@ func (b *inbox) close() []any {
 
 // joins says whether a launch of a candidate may be under way together with those that are.
 func (w *workerActor) joins(c *policy.Candidate) bool {
-	under := uint64(0)
+	under := w.underWay()
+	return w.system.cfg.Policy.Joins(c, &under)
+}
+
+func (w *workerActor) underWay() (under policy.UnderWay) {
+	had := uint64(time.Since(w.headSince))
 	for _, f := range w.flights {
-		if f.charged == 0 {
-			return false // nobody knows what it takes
-		}
-		under = addSaturating(under, f.charged)
+		under.Begin(f.charged, had)
 	}
-	return w.system.cfg.Policy.Joins(len(w.flights), under, c.LaunchNs)
+	return under
+}
+
+// lookBefore has the actor look for the next launch when so many nanoseconds are left of those under way.
+func (w *workerActor) lookBefore(ns uint64) {
+	under := w.underWay()
+	w.after(time.Duration(min(under.Until(ns), math.MaxInt64)), func() {})
 }

@@ -46,23 +46,26 @@ func (h *History) Take(way Way, slots, ns uint64) error {
 	return nil
 }
 
-// Alone adds for how long the host had to do with a launch, besides the time that the device had it.
-// The launch was the only one under way: what others do meanwhile is not counted.
-func (h *History) Alone(way Way, hostNs uint64) {
+// Alone adds for how long the host had to do with a launch, besides the time that the device had it, by
+// the device's own clock or by the host's. The launch was the only one under way: what others do
+// meanwhile is not counted.
+func (h *History) Alone(way Way, hostNs uint64, deviceClock bool) {
 	times := &h.wavesHost
 	if way == WayLeased {
 		times = &h.leasesHost
 	}
 	times.ns[times.taken%hostRows] = hostNs
 	times.taken++
+	times.deviceClock = deviceClock
 }
 
 // hostRows is how many launches the host's part is the median of.
 const hostRows = 8
 
 type hostTimes struct {
-	ns    [hostRows]uint64
-	taken uint64
+	ns          [hostRows]uint64
+	taken       uint64
+	deviceClock bool // the newest launch was timed by the device
 }
 
 // median is that of the newest times, 0 without any.
@@ -89,6 +92,9 @@ type Measured struct {
 
 	WaveSlots uint32 // the median slots of the waves' launches, of the way whose launches had fewer; 0: not known
 
+	// HostNs is for how long the host has to do with a wave, where the device has a clock that tells the two
+	// apart; 0: not known. A software renderer has none, and its processors are the host's.
+	HostNs     uint64
 	WaveHostNs uint64 // for how long the host has to do with a wave beyond what a round of a lease takes it; 0: not known
 
 	LeaseRefused bool // a launch of late that was for one
@@ -99,6 +105,9 @@ func (h *History) Measured() (m Measured) {
 	m.LeaseRefused = h.refused != 0 && h.launches-min(h.refused, h.launches) < forgetAfter
 	if h.wavesHost.taken > 0 && h.leasesHost.taken > 0 {
 		m.WaveHostNs = sub(h.wavesHost.median(), h.leasesHost.median())
+	}
+	if h.wavesHost.deviceClock {
+		m.HostNs = h.wavesHost.median()
 	}
 	for way := range h.by {
 		b := &h.by[way]

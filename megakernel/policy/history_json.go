@@ -18,6 +18,8 @@ type historyForm struct {
 type hostForm struct {
 	Ns    []uint64 `json:"ns,omitempty"` // the newest, in the order of their places
 	Taken uint64   `json:"taken,omitzero"`
+
+	DeviceClock bool `json:"device_clock,omitzero"`
 }
 
 // IsZero makes the form of none absent.
@@ -49,7 +51,7 @@ func (h History) MarshalJSON() ([]byte, error) {
 }
 
 func (t *hostTimes) form() hostForm {
-	return hostForm{Ns: t.ns[:min(t.taken, hostRows)], Taken: t.taken}
+	return hostForm{Ns: t.ns[:min(t.taken, hostRows)], Taken: t.taken, DeviceClock: t.deviceClock}
 }
 
 var errHistory = errors.New("the costs of a queue's launches are not what they can be")
@@ -86,7 +88,7 @@ func (h *History) UnmarshalJSON(b []byte) error {
 }
 
 func (t *hostTimes) take(f hostForm) bool {
-	t.taken = f.Taken
+	t.taken, t.deviceClock = f.Taken, f.DeviceClock
 	return uint64(len(f.Ns)) == min(f.Taken, hostRows) && copy(t.ns[:], f.Ns) == len(f.Ns)
 }
 

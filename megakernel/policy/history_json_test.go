@@ -14,7 +14,7 @@ func TestAHistoryIsCarriedOver(t *testing.T) {
 		var here History
 		add := func(to *History, way Way, slots, ns, host uint64) {
 			_ = to.Take(way, slots, ns)
-			to.Alone(way, host)
+			to.Alone(way, host, host%3 == 0)
 			if host%7 == 0 {
 				to.Refuse()
 			}

@@ -87,15 +87,22 @@ func TestWhatTheHostTakesForAWaveIsKnownOnceBothWaysRanAlone(t *testing.T) {
 		}
 	}
 	check("nothing", 0)
-	h.Alone(WayCompiled, 100_000)
+	h.Alone(WayCompiled, 100_000, true)
 	check("a wave", 0)
-	h.Alone(WayLeased, 30_000)
+	h.Alone(WayLeased, 30_000, true)
 	check("both", 70_000)
-	h.Alone(WayInterpreted, 9_000_000)
-	h.Alone(WayCompiled, 90_000)
+	h.Alone(WayInterpreted, 9_000_000, true)
+	h.Alone(WayCompiled, 90_000, true)
 	check("a disturbed wave", 70_000)
 	for range hostRows {
-		h.Alone(WayLeased, 200_000)
+		h.Alone(WayLeased, 200_000, true)
 	}
 	check("rounds that take longer", 0)
+	if got := h.Measured().HostNs; got != 100_000 {
+		t.Errorf("the host has to do with a wave for %d ns", got)
+	}
+	h.Alone(WayCompiled, 90_000, false)
+	if got := h.Measured().HostNs; got != 0 {
+		t.Errorf("the host, which runs the wave itself, has to do with it for %d ns", got)
+	}
 }

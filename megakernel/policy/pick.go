@@ -29,6 +29,7 @@ type Candidate struct {
 	// that is pending takes; and, if HasDue, how long it is until the first of its slots is
 	// due, less than 0 if that has passed. In nanoseconds.
 	LaunchNs, PendingNs uint64
+	HostNs              uint64 // for how long the host has to do with a launch, see Measured; 0: not known
 	HasDue              bool
 	DueNs               int64
 }

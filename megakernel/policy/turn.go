@@ -31,15 +31,48 @@ const (
 	togetherShare = 2
 )
 
-// Joins says whether a launch of one queue may begin while as many of others are under way:
-// if all together are expected to take no more than half a turn, so that whoever comes waits
-// for less than for one long launch. Short launches leave the device idle while the host
-// brings them there and takes their results, one queue after the other: on an H200 a wave of
-// 25 us takes 230 us of the host. Times are in nanoseconds, 0 if not known.
-func (c *Config) Joins(launches int, underWayNs, nextNs uint64) bool {
+// UnderWay are launches that a device runs one after the other.
+type UnderWay struct {
+	Launches int
+	Ns       uint64 // that all of them are expected to take; the most there is if nobody knows that of one
+	LeftNs   uint64 // the same without what the first of them has had already
+}
+
+// Begin adds a launch that is expected to take so many nanoseconds, 0 if nobody knows, and, if it is the
+// first, has had some of them.
+func (u *UnderWay) Begin(ns, hadNs uint64) {
+	if ns == 0 {
+		ns, hadNs = math.MaxUint64, 0
+	}
+	if u.Launches > 0 {
+		hadNs = 0
+	}
+	u.Launches++
+	u.Ns, u.LeftNs = addSaturating(u.Ns, ns), addSaturating(u.LeftNs, sub(ns, hadNs))
+}
+
+// Until is in how many nanoseconds no more than so many are left.
+func (u *UnderWay) Until(leftNs uint64) uint64 { return sub(u.LeftNs, leftNs) }
+
+// Joins says whether a launch of one queue may begin while those of others are under way.
+// Launches leave the device idle while the host takes the results of one queue and brings the
+// next one's there: on an H200 a wave of 25 us takes 230 us of the host. So it may if all
+// together are expected to take no more than half a turn, so that whoever comes waits
+// for less than for one long launch; and if those under way are expected to end before the host
+// could have brought the next one there. Sooner than that it would keep what comes meanwhile
+// from going first, and slots of its own queue from being in it.
+func (c *Config) Joins(next *Candidate, under *UnderWay) bool {
+	if !c.BoundLaunches || under.Launches >= int(c.Sizing.MaxInFlight) || next.LaunchNs == 0 {
+		return false
+	}
 	most := uint64(c.Sizing.TurnUs) * 1_000 / togetherShare
-	return c.BoundLaunches && launches < int(c.Sizing.MaxInFlight) &&
-		underWayNs != 0 && nextNs != 0 && underWayNs <= most && nextNs <= most-underWayNs
+	return addSaturating(under.Ns, next.LaunchNs) <= most || next.HostNs != 0 && under.LeftNs <= next.HostNs
+}
+
+// IsJoined says whether a launch that is expected to take so long is to be followed by one of another
+// queue before it ends: the device has it for longer than the host has to do with a launch.
+func (c *Config) IsJoined(req *Request, ns, hostNs uint64) bool {
+	return c.BoundLaunches && req.OtherQueues != 0 && hostNs != 0 && ns > hostNs
 }
 
 // takesTurns says whether the queue's launches are bounded: somebody waits for them, and

@@ -96,24 +96,36 @@ func TestOnlyALaunchFarBelowItsTurnSparesOthers(t *testing.T) {
 func TestJoins(t *testing.T) {
 	standard, reference := Standard(), Reference()
 	for _, c := range []struct {
-		cfg         *Config
-		launches    int
-		under, next uint64
-		want        bool
+		cfg             *Config
+		under           []uint64 // what launches under way take
+		had, next, host uint64
+		want            bool
 	}{
-		{&standard, 1, 25_000, 25_000, true},
-		{&standard, 2, 50_000, 25_000, true},
-		{&standard, 3, 75_000, 25_000, false}, // as many as may ever be under way
-		{&standard, 1, 900_000, 100_000, true},
-		{&standard, 1, 900_000, 100_001, false},
-		{&standard, 1, 25_000, 0, false}, // nobody knows what it takes
-		{&standard, 1, 0, 25_000, false},
-		{&standard, 1, 1, math.MaxUint64, false},
-		{&standard, 1, math.MaxUint64, 1, false},
-		{&reference, 1, 25_000, 25_000, false},
+		{&standard, []uint64{25_000}, 0, 25_000, 0, true},
+		{&standard, []uint64{25_000, 25_000}, 0, 25_000, 0, true},
+		{&standard, []uint64{25_000, 25_000, 25_000}, 0, 25_000, 0, false}, // as many as may ever be under way
+		{&standard, []uint64{900_000}, 0, 100_000, 0, true},
+		{&standard, []uint64{900_000}, 0, 100_001, 0, false},
+		{&standard, []uint64{25_000}, 0, 0, 0, false}, // nobody knows what it takes
+		{&standard, []uint64{0}, 25_000, 25_000, 230_000, false},
+		{&standard, []uint64{1}, 0, math.MaxUint64, 0, false},
+		{&standard, []uint64{math.MaxUint64}, 0, 1, 0, false},
+		{&reference, []uint64{25_000}, 0, 25_000, 0, false},
+
+		// The device is free when the host has brought it there.
+		{&standard, []uint64{2_000_000}, 1_770_000, 2_000_000, 230_000, true},
+		{&standard, []uint64{2_000_000}, 1_769_999, 2_000_000, 230_000, false},
+		{&standard, []uint64{2_000_000}, 2_500_000, 2_000_000, 230_000, true}, // it takes longer than expected
+		{&standard, []uint64{2_000_000}, 2_500_000, 2_000_000, 0, false},      // nobody knows what the host takes
+		{&standard, []uint64{100_000, 2_000_000}, 2_000_000, 2_000_000, 230_000, false},
+		{&reference, []uint64{2_000_000}, 2_000_000, 2_000_000, 230_000, false},
 	} {
-		if got := c.cfg.Joins(c.launches, c.under, c.next); got != c.want {
-			t.Errorf("beside %d launches of %d ns one of %d: %v", c.launches, c.under, c.next, got)
+		var under UnderWay
+		for _, ns := range c.under {
+			under.Begin(ns, c.had)
+		}
+		if got := c.cfg.Joins(&Candidate{LaunchNs: c.next, HostNs: c.host}, &under); got != c.want {
+			t.Errorf("beside launches of %d ns, of which the first has had %d, one of %d with %d of the host: %v", c.under, c.had, c.next, c.host, got)
 		}
 	}
 }
