@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +55,7 @@ type Player struct {
 	publisher *client.Publisher
 	ids       string // what the ids of its batches begin with, and nobody else's do
 	batches   uint64
+	undone    sync.Map // batches by id that have no done record yet
 	work      telemetry.Work
 	stream    *client.WorkPublisher
 	levels    [][]uint32 // frontiers of this step
@@ -304,10 +305,10 @@ func (p *Player) frontierRecord(q *queueLoad) telemetry.Graph {
 	}
 }
 
-// onDone runs on the subscription's goroutine. Others may submit to the same queues; their batches are no part
-// of the replay.
+// onDone runs on the subscription's goroutine. Others may submit to the same queues, and their batches are no part of the
+// replay; a done record may come twice, where the server was late to say that it has it.
 func (p *Player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done) {
-	if !strings.HasPrefix(d.Batch, p.ids) {
+	if _, waits := p.undone.LoadAndDelete(d.Batch); !waits {
 		return
 	}
 	for i, name := range playerQueues {

@@ -86,6 +86,7 @@ func (p *Player) send(ctx context.Context, queue int) error {
 		q.submitted.Add(uint64(n))
 		q.outstanding.Add(int64(n))
 		q.batches.Add(1)
+		p.undone.Store(p.work.Batch, true)
 		if err := p.stream.Publish(ctx, p.Worker, playerQueues[queue], h, &p.work, p.stored); err != nil {
 			return fmt.Errorf("submit to %s: %w", playerQueues[queue], err)
 		}
