@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
@@ -60,7 +61,8 @@ func ReplaceFlagged(flag, name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// ReplaceFile writes a file beside its place and moves it there when it is whole.
+// ReplaceFile writes a file beside its place and moves it there when it is whole. Who may read it is as it was, and for a
+// new file as the process creates files.
 func ReplaceFile(name string, write func(io.Writer) error) error {
 	path, direct, err := outPlace(name)
 	if err != nil {
@@ -73,13 +75,16 @@ func ReplaceFile(name string, write func(io.Writer) error) error {
 		}
 		return errors.Join(buffered(f, write), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	f, err := os.OpenFile(fmt.Sprintf("%s.%x", path, rand.Uint64()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // gone already if all went well
-	if err = buffered(f, write); err == nil {
-		err = f.Chmod(0o644)
+	if was, no := os.Stat(path); no == nil {
+		err = f.Chmod(was.Mode().Perm())
+	}
+	if err == nil {
+		err = buffered(f, write)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -55,6 +56,27 @@ func TestOutputGoesBehindALink(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != "after" {
 		t.Fatalf("behind the link is %q, %v", got, err)
+	}
+}
+
+// A file that others may not read is not opened to them by being replaced, and a new one is as the user has files made.
+func TestAnOutputIsReadableForWhomItWas(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	for name, was := range map[string]os.FileMode{"new": 0, "private": 0o600, "shared": 0o664} {
+		file := filepath.Join(t.TempDir(), name)
+		want := os.FileMode(0o600)
+		if was != 0 {
+			want = was
+			if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(file, was)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ReplaceFile(file, func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != want || info.Size() != 4 {
+			t.Errorf("%s: %v, %v, want %v", name, info, err, want)
+		}
 	}
 }
 
