@@ -46,19 +46,7 @@ const mostTurns = 300
 func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	if err := checkSpeed(c.Speed); err != nil {
-		return err
-	}
-	if c.Limit < 0 {
-		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
-	}
-	if c.Compare < 0 || c.Compare > mostTurns {
-		return fmt.Errorf("--compare %d: want 0 to %d turns", c.Compare, mostTurns)
-	}
-	if c.FaultEvery < 0 {
-		return fmt.Errorf("--fault-every %d: want a number of slots, or 0 for no faults", c.FaultEvery)
-	}
-	if err := c.Lease.Check(); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	opcodes, err := slots.LoadOpcodes(c.Opcodes.Dir)
@@ -90,6 +78,22 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	seen.Serving(d.Node())
 	defer seen.Stopping(false)
 	fmt.Fprintf(std.Err, "NATS at %s, ring on %s, %s\n", server.URL(), d.DeviceName(), page)
+	return c.show(ctx, std, d, opcodes, server.URL(), log)
+}
+
+// check refuses what cannot be played.
+func (c *demoCmd) check() error {
+	switch {
+	case c.Compare < 0 || c.Compare > mostTurns:
+		return fmt.Errorf("--compare %d: want 0 to %d turns", c.Compare, mostTurns)
+	case c.FaultEvery < 0:
+		return fmt.Errorf("--fault-every %d: want a number of slots, or 0 for no faults", c.FaultEvery)
+	}
+	return errors.Join(checkTrace(c.Speed, c.Limit), c.Lease.Check())
+}
+
+// show plays the trace, compares, and prints what came of both.
+func (c *demoCmd) show(ctx context.Context, std terminal.Stdio, d *demo.Demo, opcodes *slots.Opcodes, url string, log *slog.Logger) error {
 	summary, err := c.play(ctx, d, terminal.NewScreen(std.Err))
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -97,16 +101,14 @@ func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger)
 	if !c.JSON {
 		fmt.Fprint(std.Out, summary.Text())
 	}
-	compared := c.compare(ctx, std, d, opcodes, server.URL(), &summary, log)
+	err = c.compare(ctx, std, d, opcodes, url, &summary, log)
 	if c.JSON {
-		if err := text.JSON(std.Out, &summary); err != nil {
-			return err
-		}
+		err = errors.Join(err, text.JSON(std.Out, &summary))
 	}
 	if problems := summary.Problems(); len(problems) > 0 {
-		return fmt.Errorf("demo: %s", strings.Join(problems, "; "))
+		err = errors.Join(fmt.Errorf("demo: %s", strings.Join(problems, "; ")), err)
 	}
-	return compared
+	return err
 }
 
 // view serves what a browser shows, and says where. A demonstration goes on without it.

@@ -44,11 +44,8 @@ func (c *publishCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logg
 	if !telemetry.ValidToken(c.Worker) {
 		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
 	}
-	if err := checkSpeed(c.Speed); err != nil {
+	if err := checkTrace(c.Speed, c.Limit); err != nil {
 		return err
-	}
-	if c.Limit < 0 {
-		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
 	}
 	return c.With(ctx, "ringmaster publish", log, func(ctx context.Context, conn *natsio.Conn) error {
 		if c.Source == "trace" {
@@ -58,10 +55,13 @@ func (c *publishCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logg
 	})
 }
 
-// checkSpeed refuses a --speed at which a trace cannot be replayed.
-func checkSpeed(speed float64) error {
-	if !(speed > 0) || math.IsInf(speed, 1) {
+// checkTrace refuses a speed at which a trace cannot be replayed, and a moment that none has.
+func checkTrace(speed float64, limit time.Duration) error {
+	switch {
+	case !(speed > 0) || math.IsInf(speed, 1):
 		return fmt.Errorf("--speed %v: want a number larger than 0", speed)
+	case limit < 0:
+		return fmt.Errorf("--limit %v: want a moment of the trace", limit)
 	}
 	return nil
 }

@@ -103,41 +103,16 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 	if err != nil {
 		return err
 	}
-	if c.Window {
-		if err := c.forWindow(); err != nil {
-			return err
-		}
-	}
-	device, err := c.device(log)
+	device, release, err := c.claimed(opcodes, log)
 	if err != nil {
 		return err
 	}
-	if c.Worker == "" {
-		c.Worker = c.DefaultWorker(device)
+	defer release()
+	bus, closed, err := c.bus(log)
+	if err != nil {
+		return err
 	}
-	if device != nil {
-		defer device.Close() // which the node does too
-		claim, err := c.claim(device, opcodes, log)
-		if err != nil {
-			return err
-		}
-		defer claim.Release()
-	}
-	bus := c.NATS.Config("ringmaster run", log)
-	bus.Replicas, bus.ReplyPrefixes = c.Replicas, c.ReplyPrefix
-	if c.Shadow {
-		bus.Shadowed, bus.Subjects = bus.Subjects, bus.Subjects.Shadow()
-		c.Tuner.Mode = session.Off // nobody would launch what it wants to look at
-	}
-	if !c.Given() {
-		server, closed, err := c.embedded(log)
-		if err != nil {
-			return err
-		}
-		defer closed()
-		bus.URL = server.URL()
-		log.Info("embedded NATS server", "url", server.URL(), "store", c.store())
-	}
+	defer closed()
 	if err := seen.Follow(&bus, c.Worker); err != nil {
 		return fmt.Errorf("--otlp-endpoint: %w", err)
 	}
@@ -153,6 +128,50 @@ func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) 
 		return err
 	}
 	return c.serve(ctx, node, device, bus, seen, hangups, log)
+}
+
+// claimed opens the device that the flags ask for, nil for none, and claims it for this process until it is released.
+func (c *runCmd) claimed(opcodes *slots.Opcodes, log *slog.Logger) (device *glcompute.Device, release func(), err error) {
+	if c.Window {
+		if err := c.forWindow(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if device, err = c.device(log); err != nil {
+		return nil, nil, err
+	}
+	if c.Worker == "" {
+		c.Worker = c.DefaultWorker(device)
+	}
+	if device == nil {
+		return nil, func() {}, nil
+	}
+	claim, err := c.claim(device, opcodes, log)
+	if err != nil {
+		device.Close()
+		return nil, nil, err
+	}
+	return device, func() { claim.Release(); device.Close() }, nil // which the node closes too
+}
+
+// bus is the connection that the flags ask for, to a server of the process's own where none is named.
+func (c *runCmd) bus(log *slog.Logger) (cfg natsio.Config, closed func(), err error) {
+	cfg = c.NATS.Config("ringmaster run", log)
+	cfg.Replicas, cfg.ReplyPrefixes = c.Replicas, c.ReplyPrefix
+	if c.Shadow {
+		cfg.Shadowed, cfg.Subjects = cfg.Subjects, cfg.Subjects.Shadow()
+		c.Tuner.Mode = session.Off // nobody would launch what it wants to look at
+	}
+	if c.Given() {
+		return cfg, func() {}, nil
+	}
+	server, closed, err := c.embedded(log)
+	if err != nil {
+		return cfg, nil, err
+	}
+	cfg.URL = server.URL()
+	log.Info("embedded NATS server", "url", server.URL(), "store", c.store())
+	return cfg, closed, nil
 }
 
 // claim checks that a device can have the ring that the flags ask for, claims it for this
