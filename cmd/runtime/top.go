@@ -27,6 +27,9 @@ type topCmd struct {
 func (c *topCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	screen := terminal.NewScreen(std.Out)
 	printed := c.Plain || c.JSON
+	if c.Count < 0 || c.Every < 0 {
+		return terminal.Misused("--count %d --every %v: want neither below 0", c.Count, c.Every)
+	}
 	if !printed && !screen.Terminal {
 		return fmt.Errorf("standard output is no terminal: use --plain for text, --json for programs")
 	}

@@ -27,6 +27,9 @@ type watchCmd struct {
 }
 
 func (c *watchCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	if c.Count < 0 {
+		return terminal.Misused("--count %d: want a number of recommendations, or 0 for all that come", c.Count)
+	}
 	return c.With(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error {
 		return c.watch(ctx, conn, terminal.NewScreen(std.Out))
 	}, c.dispensable()...)
