@@ -82,7 +82,11 @@ func shape(cfg *Config, req *Request, length, turn, ceiling uint32, rec *Recomme
 		referenceShape(cfg, req, rec)
 		return nil
 	}
-	width, depth := tunedSize(cfg, l, &req.Tuned)
+	width, depth := uint32(0), cfg.BatchDepth(l)
+	tuned := req.Tuned.given() // without an opinion the same comes out, some per cent of a decision later
+	if tuned {
+		width, depth = tunedSize(cfg, l, &req.Tuned, depth)
+	}
 	depth = min(depth, turn)
 	if width > turn {
 		width = 0
@@ -104,7 +108,7 @@ func shape(cfg *Config, req *Request, length, turn, ceiling uint32, rec *Recomme
 	rec.SlotCount = uint32(min(uint64((queue-1)/g.Width+1)*uint64(g.Width), math.MaxUint32))
 	rec.DispatchGrid = [3]uint32{g.Groups, 1, 1}
 	rec.ClaimChunk, rec.BatchDepth = g.Chunk, g.Depth
-	if cfg.TuneGeometry {
+	if tuned && cfg.TuneGeometry {
 		tunedClaims(&req.Tuned, most, rec)
 	}
 	return nil
@@ -132,16 +136,16 @@ func sizeByLimits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geo
 	return Geometry{Width: width, Groups: groups, Chunk: claims * width, Depth: deepest * width}
 }
 
-// tunedSize is the tuner's width, 0 if it has none that the limits take, and its depth, or else
-// the policy's own.
-func tunedSize(cfg *Config, l *Limits, tuned *Geometry) (width, depth uint32) {
-	if tuned.Width != 0 && cfg.Sizing.Width(l, tuned.Width) == tuned.Width {
+// tunedSize is the width, 0 for none, and depth of a launch that the tuner has an opinion
+// of, where the policy's own depth is the one given.
+func tunedSize(cfg *Config, l *Limits, tuned *Geometry, own uint32) (width, depth uint32) {
+	if cfg.Sizing.Width(l, tuned.Width) == tuned.Width {
 		width = tuned.Width
 	}
 	if cfg.TuneGeometry && tuned.Depth != 0 {
 		return width, min(tuned.Depth, cfg.Sizing.MaxTunedDepth)
 	}
-	return width, cfg.BatchDepth(l)
+	return width, own
 }
 
 // tunedClaims takes the tuner's groups, at most so many, and chunk, if it has any.
