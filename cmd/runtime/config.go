@@ -80,7 +80,7 @@ func readSettings(path string, known []string) (*settings, error) {
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the file of settings (--config or RINGMASTER_CONFIG): %w", err)
 	}
 	file, err := config.Parse(data, known)
 	if err != nil {

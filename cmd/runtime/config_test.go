@@ -65,7 +65,7 @@ func TestASettingThatIsWrongIsNamedWithItsLine(t *testing.T) {
 			}
 		}
 	}
-	if got := ringmaster(t, t.Context(), "", "run", "--config", "/nowhere/config.toml"); got.code != 2 || !strings.Contains(got.err, "no such file") {
+	if got := ringmaster(t, t.Context(), "", "run", "--config", "/nowhere/config.toml"); got.code != 2 || !strings.Contains(got.err, "RINGMASTER_CONFIG): ") || !strings.Contains(got.err, "no such file") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -143,7 +143,7 @@ func TestSettingsThatCannotBeSharedAreNotStored(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"config", "get", "fleet"}, {"config", "history", "fleet"}} {
-		if got := ringmaster(t, t.Context(), "", append(args, "--nats", url)...); got.code != 1 || !strings.Contains(got.err, "there is no such text") {
+		if got := ringmaster(t, t.Context(), "", append(args, "--nats", url)...); got.code != 1 || !strings.Contains(got.err, "nothing is stored under this key") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

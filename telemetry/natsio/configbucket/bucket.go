@@ -30,7 +30,7 @@ const (
 
 var (
 	// ErrNone is of a key that has no text, or not that one any more.
-	ErrNone = errors.New("there is no such text")
+	ErrNone = errors.New("nothing is stored under this key, or not this revision; `ringmaster config put` stores settings")
 	// ErrKey is of a key that cannot be one.
 	ErrKey = errors.New("a key has 1 to 64 letters, digits, _ or -")
 )
