@@ -57,6 +57,9 @@ func evidence(now time.Time, all []Decision) (out []Evidence) {
 
 func cost(c policy.Cost) string {
 	slot := fmt.Sprintf("%.3g ns a slot", float64(c.SlotPs)/1000)
+	if c.SlotPs >= 1_000_000 { // of which %.3g makes powers of ten
+		slot = fleetview.Short(time.Duration(min(c.SlotPs/1000, 1<<62))) + " a slot"
+	}
 	if c.LaunchNs == 0 {
 		return slot
 	}

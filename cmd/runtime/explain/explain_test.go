@@ -221,3 +221,13 @@ func TestEachValueHasTheAgeOfItsSource(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+func TestACostIsToldInUnitsThatPeopleRead(t *testing.T) {
+	for want, c := range map[string]policy.Cost{
+		"45.2 ns a slot": {SlotPs: 45_200}, "3.18 µs a slot": {SlotPs: 3_180_000}, "12.0 µs and 2.00 ms a slot": {LaunchNs: 12_000, SlotPs: 2_000_000_000},
+	} {
+		if got := cost(c); got != want {
+			t.Errorf("%+v is told as %q, want %q", c, got, want)
+		}
+	}
+}
