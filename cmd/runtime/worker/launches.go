@@ -26,7 +26,7 @@ type landing struct {
 }
 
 // loop is the goroutine that runs launches and repairs the device. A launch that
-// has no other beside it is run by one call of the ring, which is the
+// has no other beside it, and none that waits, is run by one call of the ring, which is the
 // quickest way. Others are begun at once and waited for one after the other. The
 // watchdog times the oldest launch, from the moment it is the oldest, because the
 // device runs one at a time.
@@ -45,7 +45,7 @@ func (e *Engine) loop() {
 			switch {
 			case !ok:
 				orders = nil
-			case len(flights) == 0 && o.Plan.InFlight <= 1 && !o.Joined:
+			case len(flights) == 0 && o.Plan.InFlight <= 1 && !o.Joined && len(e.orders) == 0:
 				o.settled(e.launch(o.Order))
 			default:
 				if flights = append(flights, e.begin(o)); len(flights) == 1 {
