@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/access"
@@ -163,6 +164,34 @@ func TestAnswersThatAUserMayNotHearCanBeDispensable(t *testing.T) {
 				t.Errorf("without %s, and %s dispensable, the context has ended: %v", step.subject, dispensable, ended)
 			}
 			cancel()
+		}
+	}
+}
+
+// Who may make a consumer says where its messages go, also to a subject that he may not publish on. What goes to the
+// server's own API that way is not carried out: docs/permissions.md relies on it.
+func TestNothingThatAConsumerDeliversIsARequestToTheServer(t *testing.T) {
+	c := dial(t, fastConfig(newServer(t).URL()))
+	ctx := testContext(t)
+	for _, name := range []string{"VICTIM", "DONE"} {
+		_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{name}})
+		must(t, err)
+	}
+	_, err := c.js.Publish(ctx, "VICTIM", []byte("kept"))
+	must(t, err)
+	for _, request := range []string{"$JS.API.STREAM.PURGE.VICTIM", "$JS.API.STREAM.DELETE.VICTIM"} {
+		delivered := make(chan *nats.Msg, 1)
+		_, err := c.nc.ChanSubscribe(request, delivered)
+		must(t, err)
+		_, err = c.js.CreatePushConsumer(ctx, "DONE", jetstream.ConsumerConfig{DeliverSubject: request, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverNewPolicy})
+		must(t, err)
+		_, err = c.js.Publish(ctx, "DONE", nil) // as the request would be
+		must(t, err)
+		receive(t, delivered)
+		victim, err := c.js.Stream(ctx, "VICTIM")
+		must(t, err)
+		if n := victim.CachedInfo().State.Msgs; n != 1 {
+			t.Errorf("%s: %d messages are left", request, n)
 		}
 	}
 }
