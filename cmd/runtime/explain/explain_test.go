@@ -209,7 +209,7 @@ func TestEachValueHasTheAgeOfItsSource(t *testing.T) {
 		"device":         {"–", "the worker's announcement"},
 	} {
 		i := slices.IndexFunc(e.Evidence, func(v Evidence) bool { return v.What == what })
-		if i < 0 || e.Evidence[i].ageText() != want.age || e.Evidence[i].Source != want.source {
+		if i < 0 || e.Evidence[i].AgeText() != want.age || e.Evidence[i].Source != want.source {
 			t.Errorf("%s: %+v, want %+v", what, e.Evidence, want)
 		}
 	}
@@ -217,7 +217,7 @@ func TestEachValueHasTheAgeOfItsSource(t *testing.T) {
 		all[i].Memory, all[i].Entry.Records = nil, decisionlog.Records{}
 	}
 	e = Of(now, "w", "q", all, Heard{})
-	if v := e.Evidence[0]; v.ageText() != "37 s" || v.Source != "the worker itself" {
+	if v := e.Evidence[0]; v.AgeText() != "37 s" || v.Source != "the worker itself" {
 		t.Errorf("%+v", v)
 	}
 }

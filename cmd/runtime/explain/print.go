@@ -109,7 +109,7 @@ func (e *Explanation) Text() string {
 	table(&b, "why", []string{"", "changes with"}, len(e.Reasons), func(i int) []string { return []string{e.Reasons[i].Says, text.OrDash(e.Reasons[i].Flips)} })
 	table(&b, "decided from", []string{"", "", "age", "said by"}, len(e.Evidence), func(i int) []string {
 		v := &e.Evidence[i]
-		return []string{v.What, v.Value, v.ageText(), v.Source}
+		return []string{v.What, v.Value, v.AgeText(), v.Source}
 	})
 	table(&b, "changes of the plan, the newest first", []string{"", "", "", "because"}, len(e.Changes), func(i int) []string {
 		c := &e.Changes[i]

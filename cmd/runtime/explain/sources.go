@@ -77,8 +77,8 @@ func originsOf(all []Decision) origins {
 	return origins{found[0], found[1], found[2]}
 }
 
-// ageText is the age for people.
-func (e *Evidence) ageText() string {
+// AgeText is the age for people.
+func (e *Evidence) AgeText() string {
 	switch {
 	case e.Age == nil:
 		return "–"
