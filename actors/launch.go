@@ -2,7 +2,6 @@ package actors
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -258,39 +257,6 @@ func (w *workerActor) rate(l *lane, f *flight) {
 	rest := pause(max(l.failures, waits))
 	l.pausedUntil = time.Now().Add(rest)
 	w.after(rest, func() {}) // and look again
-}
-
-// stop gives a plan up whose launches failed in a row, until it changes or stopPause is over.
-// It then gets one attempt.
-func (w *workerActor) stop(l *lane, edition uint64, last string) {
-	reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.maxFailures, last)
-	l.family.halted.Store(&halt{edition, reason.Error()})
-	l.family.post(halted{edition})
-	l.family.cell.count(func(n *Counts) { n.Halts++ })
-	w.system.complain.Warn("queue stopped after failed launches until its plan changes or a pause is over", w.device.name, l.family.name,
-		"failures", w.system.cfg.maxFailures, "pause", w.system.cfg.stopPause, "last", last)
-	w.after(w.system.cfg.stopPause, func() { l.resume(edition) })
-}
-
-// resume ends a stop, unless another has followed. A plan that is stopped again meanwhile
-// waits for less than a whole pause once.
-func (l *lane) resume(edition uint64) {
-	if h := l.family.halted.Load(); h != nil && h.edition == edition {
-		l.family.halted.Store(nil)
-		l.family.post(halted{edition})
-	}
-}
-
-// halt is a plan that was given up.
-type halt struct {
-	edition uint64
-	reason  string
-}
-
-// gaveUp says whether the worker has given up on the plan of a decision.
-func (f *family) gaveUp(d *decision) bool {
-	h := f.halted.Load()
-	return h != nil && h.edition == d.edition
 }
 
 // roundsAtOnce is how many launches of a queue in a row follow one another at once
