@@ -17,7 +17,7 @@ func TestTheGoalsTakeTwentyFiveMinutes(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Error(err)
 	}
-	if p := cfg.Plan(); p.Takes > 24*time.Minute || p.Cells != 414 || cfg.Rounds != 3 {
+	if p := cfg.Plan(); p.Takes > 24*time.Minute || p.Cells != 423 || cfg.Rounds != 3 {
 		t.Errorf("%d rounds, %v", cfg.Rounds, p)
 	}
 }
