@@ -103,9 +103,10 @@ func turnNs(cfg *Config, req *Request) (ns uint64, rule Rule) {
 }
 
 // turnSlots is the most slots of a launch, a power of two, 2^32-1 for no bound. It is kept
-// while what the cost says is from two thirds to twice as much, so that the noise of
-// measurements changes no plan. Kept to three times as much it was a trap: where a launch of
-// twice the slots takes as long, the cost of short launches alone never asks for longer ones.
+// while what the cost says is from five eighths to twice as much, so that the noise of
+// measurements changes no plan: a cost that is a fifth off says two thirds, less what whole
+// slots round off. Kept to three times as much it was a trap: where a launch of twice the
+// slots takes as long, the cost of short launches alone never asks for longer ones.
 // On a described device it is at least what runs side by side, whatever the cost says.
 func turnSlots(cfg *Config, req *Request, state *PlanState) uint32 {
 	switch {
@@ -118,7 +119,7 @@ func turnSlots(cfg *Config, req *Request, state *PlanState) uint32 {
 	}
 	turn, _ := turnNs(cfg, req)
 	slots, kept := uint64(max(req.Cost.slotsIn(turn), cfg.sideBySide(&req.Limits))), uint64(state.TurnSlots)
-	if kept == 0 || 3*slots < 2*kept || slots >= 2*kept {
+	if kept == 0 || 8*slots < 5*kept || slots >= 2*kept {
 		state.TurnSlots = 1 << (bits.Len64(slots) - 1)
 	}
 	return state.TurnSlots
